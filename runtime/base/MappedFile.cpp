@@ -1,0 +1,40 @@
+#include "runtime/base/MappedFile.h"
+
+#include <cerrno>
+#include <cstring>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace strata {
+
+Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string &path) {
+  int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0)
+    return makeError(errno == ENOENT ? StatusCode::NotFound : StatusCode::InvalidArgument,
+                     "cannot open '{}': {}", path, std::strerror(errno));
+  struct stat info;
+  if (::fstat(descriptor, &info) != 0 || !S_ISREG(info.st_mode)) {
+    ::close(descriptor);
+    return makeError(StatusCode::InvalidArgument, "'{}' is not a regular file", path);
+  }
+  if (info.st_size == 0) {
+    ::close(descriptor);
+    return makeError(StatusCode::InvalidData, "'{}' is empty; the download is incomplete", path);
+  }
+  size_t size = static_cast<size_t>(info.st_size);
+  void *address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+  int mapError = errno;
+  ::close(descriptor);
+  if (address == MAP_FAILED)
+    return makeError(StatusCode::ResourceExhausted, "cannot map the {} bytes of '{}': {}", size,
+                     path, std::strerror(mapError));
+  return std::shared_ptr<const MappedFile>(
+      new MappedFile(path, static_cast<const std::byte *>(address), size));
+}
+
+MappedFile::~MappedFile() { ::munmap(const_cast<std::byte *>(data_), size_); }
+
+} // namespace strata
