@@ -1,0 +1,67 @@
+// What stands between the schedule and the devices: a step in host form goes in, sampled ids come out.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/base/Status.h"
+#include "runtime/sampling/Sampler.h"
+
+namespace strata {
+
+/// One launch of one bucket, in host form. Filled by the schedule, copied into every stage's step
+/// block by the executor. Vectors are sized once, to the plan's maxima, and never grow.
+struct Step {
+  uint32_t bucket = 0; ///< Index into the plan's buckets.
+  uint32_t validRows = 0;
+  uint32_t validSequences = 0;
+  uint32_t validHeadRows = 0;
+
+  // One entry a row; rows of a sequence stand together, in order of position.
+  std::vector<int32_t> rowId; ///< A token, or -1: the id last sampled for the row's sequence.
+  std::vector<int32_t> rowPosition;
+  std::vector<int32_t> rowSequence; ///< Index into the per-sequence entries of this step.
+
+  // One entry a sequence of this step.
+  std::vector<int32_t> queryStart;     ///< First row; one entry more than sequences.
+  std::vector<int32_t> sequenceLength; ///< Tokens in the state after this step.
+  std::vector<int32_t> sequenceSlot;   ///< Index into the device tables.
+  std::vector<SamplingParameters> sampling;
+  /// [state group][sequence * blocks_per_sequence + logical block]: block numbers in the pool.
+  std::vector<std::vector<int32_t>> blockTables;
+
+  // One entry a head row.
+  std::vector<int32_t> headRow;      ///< Row of the body whose hidden state is read.
+  std::vector<int32_t> headSequence; ///< Index into the per-sequence entries.
+};
+
+constexpr uint32_t topTokens = 20;
+
+/// What a launch with a head reports, one entry a head row unless said otherwise.
+struct StepResult {
+  std::vector<int32_t> id;
+  std::vector<float> logProbability;
+  std::vector<int32_t> topId; ///< [head rows, topTokens], likeliest first; -1 past the vocabulary.
+  std::vector<float> topLogProbability;
+  std::vector<int32_t> nonfiniteLayer; ///< One a sequence: first layer with a non-finite row, or -1.
+};
+
+/// Runs steps in order. The real one drives the plan's stages; tests put a fake one under the schedule.
+class Executor {
+public:
+  virtual ~Executor() = default;
+
+  /// Runs `step` to its end on every stage that has a forward for its bucket. After a bucket with a
+  /// head, `result` is filled. A body without a head leaves its rows where the next head bucket's
+  /// gather finds them. Allocates nothing.
+  virtual Status run(const Step &step, StepResult &result) = 0;
+
+  /// F32 logits [valid head rows, vocabulary] of the last run with a head; valid until the next run.
+  virtual std::span<const float> logits() const = 0;
+
+  /// Blocks in the pool of state group `group`, the same on every stage.
+  virtual uint32_t blockCount(uint32_t group) const = 0;
+};
+
+} // namespace strata
