@@ -1,5 +1,5 @@
-// Where the shared test data lies: the folder named by STRATA_TEST_DATA, else the one beside the
-// checkout. It is not part of the repository; a test that needs it says so by its first line:
+// What tests find outside the repository. None of it need be there: a test that needs it says so by
+// its first line, and is counted as skipped.
 //
 //   STRATA_REQUIRE_TEST_DATA("stories260K");
 #pragma once
@@ -13,16 +13,33 @@
 
 namespace strata::test {
 
-/// Path of `name` inside the data folder, whether or not it is there.
-inline std::string testData(std::string_view name) {
-  const char *folder = std::getenv("STRATA_TEST_DATA");
-  return (std::filesystem::path(folder && *folder ? folder : STRATA_TEST_DATA_DEFAULT) / name)
+inline std::string pathBelow(const char *variable, const char *fallback, std::string_view name) {
+  const char *folder = std::getenv(variable);
+  return (std::filesystem::path(folder && *folder ? folder : fallback) / name)
+      .lexically_normal()
       .string();
+}
+
+/// The shared test data: the folder STRATA_TEST_DATA, else the one beside the checkout.
+inline std::string testData(std::string_view name) {
+  return pathBelow("STRATA_TEST_DATA", STRATA_TEST_DATA_DEFAULT, name);
+}
+
+/// Real models that the project's own scripts fetch (`.ci/fetch-smollm2`).
+inline std::string cachedModel(std::string_view name) {
+  return pathBelow("STRATA_MODELS", STRATA_MODELS_CACHE, name);
+}
+
+/// A tool of this build, or of the build whose `bin` folder STRATA_TEST_BIN names: a runtime that
+/// was built alone takes `strata-compile` from there.
+inline std::string testTool(std::string_view name) {
+  return pathBelow("STRATA_TEST_BIN", STRATA_TEST_BIN_DEFAULT, name);
 }
 
 } // namespace strata::test
 
-/// Skips the test where `name` is absent from the data folder.
-#define STRATA_REQUIRE_TEST_DATA(name)                                                             \
-  if (!std::filesystem::exists(::strata::test::testData(name)))                                    \
-  GTEST_SKIP() << "no test data at " << ::strata::test::testData(name) << "; set STRATA_TEST_DATA"
+#define STRATA_REQUIRE_FILE(path)                                                                  \
+  if (!std::filesystem::exists(path))                                                              \
+  GTEST_SKIP() << (path) << " is absent"
+
+#define STRATA_REQUIRE_TEST_DATA(name) STRATA_REQUIRE_FILE(::strata::test::testData(name))
