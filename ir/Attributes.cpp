@@ -1,0 +1,120 @@
+#include "ir/Strata.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+#define GET_ATTRDEF_CLASSES
+#include "ir/StrataAttrs.cpp.inc"
+
+namespace strata::ir {
+
+void StrataDialect::registerAttributes() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "ir/StrataAttrs.cpp.inc"
+      >();
+}
+
+Attribute SpaceAttr::parse(AsmParser &parser, Type) {
+  StringRef name;
+  if (parser.parseLess() || parser.parseKeyword(&name) || parser.parseGreater())
+    return {};
+  return get(parser.getContext(), name);
+}
+
+void SpaceAttr::print(AsmPrinter &printer) const { printer << "<" << getName() << ">"; }
+
+// Numbers print as F64 attributes do, so that every bit survives the text.
+Attribute RopeFrequenciesAttr::parse(AsmParser &parser, Type) {
+  double theta = 0, factor = 1, low = 1, high = 1, original = 0, betaFast = 32, betaSlow = 1;
+  int64_t width = 0;
+  std::string scaling = "none";
+  auto parseDouble = [&](double &value) -> ParseResult {
+    FloatAttr attribute;
+    if (parser.parseAttribute(attribute, Float64Type::get(parser.getContext())))
+      return failure();
+    value = attribute.getValueAsDouble();
+    return success();
+  };
+  auto parseField = [&]() -> ParseResult {
+    StringRef key;
+    SMLoc location = parser.getCurrentLocation();
+    if (parser.parseKeyword(&key) || parser.parseEqual())
+      return failure();
+    if (key == "theta")
+      return parseDouble(theta);
+    if (key == "width")
+      return parser.parseInteger(width);
+    if (key == "scaling")
+      return parser.parseString(&scaling);
+    if (key == "factor")
+      return parseDouble(factor);
+    if (key == "low_frequency_factor")
+      return parseDouble(low);
+    if (key == "high_frequency_factor")
+      return parseDouble(high);
+    if (key == "original_context")
+      return parseDouble(original);
+    if (key == "beta_fast")
+      return parseDouble(betaFast);
+    if (key == "beta_slow")
+      return parseDouble(betaSlow);
+    return parser.emitError(location) << "unknown rope parameter '" << key << "'";
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater, parseField))
+    return {};
+  return parser.getChecked<RopeFrequenciesAttr>(parser.getContext(), theta, width, scaling, factor,
+                                                low, high, original, betaFast, betaSlow);
+}
+
+void RopeFrequenciesAttr::print(AsmPrinter &printer) const {
+  auto number = [&](StringRef key, double value) {
+    printer << ", " << key << " = ";
+    printer.printAttributeWithoutType(FloatAttr::get(Float64Type::get(getContext()), value));
+  };
+  printer << "<width = " << getWidth();
+  number("theta", getTheta());
+  printer << ", scaling = \"" << getScaling() << "\"";
+  if (getScaling() != "none") {
+    number("factor", getFactor());
+    number("low_frequency_factor", getLowFrequencyFactor());
+    number("high_frequency_factor", getHighFrequencyFactor());
+    number("original_context", getOriginalContext());
+    number("beta_fast", getBetaFast());
+    number("beta_slow", getBetaSlow());
+  }
+  printer << ">";
+}
+
+LogicalResult RopeFrequenciesAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                          double theta, int64_t width, StringRef scaling,
+                                          double factor, double, double, double originalContext,
+                                          double, double) {
+  if (!(theta > 0))
+    return emitError() << "rope theta must be above 0";
+  if (width <= 0 || width % 2 != 0)
+    return emitError() << "rope width " << width << " is not a positive even number";
+  if (scaling != "none" && scaling != "linear" && scaling != "llama3" && scaling != "yarn")
+    return emitError() << "unknown rope scaling '" << scaling << "'";
+  if (!(factor > 0))
+    return emitError() << "rope factor must be above 0";
+  if ((scaling == "llama3" || scaling == "yarn") && !(originalContext > 0))
+    return emitError() << "rope scaling '" << scaling << "' needs its original context";
+  return success();
+}
+
+LogicalResult ConstantSlotAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                       Attribute value) {
+  if (auto integer = dyn_cast<IntegerAttr>(value))
+    if (integer.getType().isInteger(64))
+      return success();
+  if (auto number = dyn_cast<FloatAttr>(value))
+    if (number.getType().isF64())
+      return success();
+  return emitError() << "a constant slot holds an i64 or an f64, not " << value;
+}
+
+} // namespace strata::ir

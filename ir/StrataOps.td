@@ -1,0 +1,3 @@
+//===- StrataOps.td - all ops ---------------------------------------------===//
+
+include "ir/StrataPlannedOps.td"

@@ -1,0 +1,180 @@
+//===- StrataStructureOps.td - model, weights, states, forwards, layers ---===//
+
+#ifndef STRATA_STRUCTURE_OPS
+#define STRATA_STRUCTURE_OPS
+
+include "ir/StrataAttrs.td"
+include "ir/StrataTypes.td"
+include "mlir/IR/BuiltinAttributes.td"
+include "mlir/IR/CommonAttrConstraints.td"
+include "mlir/IR/RegionKindInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Strata_ModelOp : Strata_Op<"model", [
+    SymbolTable, Symbol, IsolatedFromAbove, NoTerminator, SingleBlock, NoRegionArguments]> {
+  let summary = "a model on its way to a plan";
+  let description = [{
+    Holds weights, states and one forward; after placement, stages and handoffs. The attributes say what
+    is to be served: they are part of the text, so the text and the checkpoint alone make the plan.
+
+    `after` names the last pass that ran; every pass checks that it comes next.
+
+    ```mlir
+    strata.model @tiny attributes {family = "llama", hidden = 64 : i64, layers = 2 : i64,
+        vocabulary = 512 : i64, max_context = 512 : i64, max_sequences = 4 : i64,
+        max_rows = 128 : i64, devices = ["cpu:x86-64-v4"]} {
+      ...
+    }
+    ```
+  }];
+  let arguments = (ins
+    SymbolNameAttr:$sym_name,
+    StrAttr:$family,                             // a word for people
+    I64Attr:$hidden, I64Attr:$layers, I64Attr:$vocabulary,
+    I64Attr:$max_context,                        // tokens of one sequence
+    I64Attr:$max_sequences,
+    I64Attr:$max_rows,                           // rows of the largest bucket: the chunk
+    StrArrayAttr:$devices,                       // targets, one a stage
+    DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$device_bytes, // capacity a device; 0 or absent: not limited
+    OptionalAttr<DenseI64ArrayAttr>:$split,      // decoder layers a stage
+    OptionalAttr<DenseI64ArrayAttr>:$buckets,    // rows, sequences, rows, sequences, ...
+    OptionalAttr<StrAttr>:$after,
+    OptionalAttr<TypedArrayAttrBase<Strata_TailAttr, "tail table">>:$tails,
+    DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$end_of_generation
+  );
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name `attributes` attr-dict $body";
+  let hasVerifier = 1;
+}
+
+def Strata_WeightOp : Strata_Op<"weight", [Symbol]> {
+  let summary = "a constant of the model: its type and where it comes from, never its bytes";
+  let description = [{
+    `type` is a tensor whose element type is f32, f16, bf16 or `!strata.quant`. `source` names a tensor
+    of the checkpoint with the same shape; where its stored type differs from `type`, which must then be
+    f32, it is converted when packed. `computed` describes a weight that is calculated instead. `unit`
+    is the layer whose segment of the plan holds the bytes. `stages` lists the stages that hold a
+    replica, once replicate-constants has run; `layout` is the physical layout that choose-layouts took.
+
+    ```mlir
+    strata.weight @l0.q : tensor<64x64x!strata.quant<q4_1>> from "blk.0.attn_q.weight" unit "layer 0"
+    strata.weight @rope : tensor<4xf32> computed #strata.rope_frequencies<theta = 10000.0, width = 8,
+        scaling = "none"> unit "shared"
+    ```
+  }];
+  let arguments = (ins
+    SymbolNameAttr:$sym_name, TypeAttrOf<AnyRankedTensor>:$type,
+    OptionalAttr<StrAttr>:$source, OptionalAttr<Strata_RopeFrequenciesAttr>:$computed,
+    StrAttr:$unit, OptionalAttr<DenseI64ArrayAttr>:$stages, OptionalAttr<StrAttr>:$layout
+  );
+  let assemblyFormat = [{
+    $sym_name `:` $type (`from` $source^)? (`computed` $computed^)? `unit` $unit
+    (`stages` $stages^)? (`layout` $layout^)? attr-dict
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::RankedTensorType getTensorType() {
+      return ::llvm::cast<::mlir::RankedTensorType>(getType());
+    }
+  }];
+}
+
+def Strata_StateOp : Strata_Op<"state", [Symbol]> {
+  let summary = "a group of per-sequence state that is kept together";
+  let description = [{
+    A `paged` or `window` group holds, for each of its layers, `block_tokens` tokens of every component
+    in a block; block numbers are those of the step's block table `block_table.<name>`.
+
+    ```mlir
+    strata.state @kv paged block_tokens 16 components [#strata.component<"k", "f16", 32>,
+        #strata.component<"v", "f16", 32>] layers [0, 1]
+    strata.state @local window 4096 block_tokens 16 components [...] layers [0, 1]
+    ```
+  }];
+  let arguments = (ins
+    SymbolNameAttr:$sym_name, Strata_StateKindAttr:$kind, OptionalAttr<I64Attr>:$window,
+    I64Attr:$block_tokens, TypedArrayAttrBase<Strata_ComponentAttr, "components">:$components,
+    DenseI64ArrayAttr:$layers
+  );
+  let assemblyFormat = [{
+    $sym_name $kind ($window^)? `block_tokens` $block_tokens `components` $components `layers` $layers
+    attr-dict
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Bytes of one token of `component`.
+    int64_t getRowBytes(ComponentAttr component);
+    /// Offset of (layer, component) inside a block, or nothing where the group lacks it.
+    std::optional<int64_t> getComponentOffset(int64_t layer, ::llvm::StringRef component);
+    ComponentAttr findComponent(::llvm::StringRef name);
+    /// 64-byte aligned bytes of a block.
+    int64_t getBlockBytes();
+    /// Blocks that one sequence of `context` tokens needs when at most `rows` rows arrive at once.
+    int64_t getBlocksPerSequence(int64_t context, int64_t rows);
+  }];
+}
+
+def Strata_ForwardOp : Strata_Op<"forward", [
+    Symbol, NoTerminator, SingleBlock, RecursiveMemoryEffects]> {
+  let summary = "one pass over a ragged batch of rows";
+  let description = [{
+    Before instantiate-buckets a model or stage has one forward with symbolic rows. After it, one a
+    bucket: `rows` rows of `sequences` sequences, with the layers (`body`), the head over gathered rows
+    (`head`), or both.
+
+    ```mlir
+    strata.forward @body(%step) {...}
+    strata.forward @r8s4(%step) rows 8 sequences 4 body head {...}
+    ```
+  }];
+  let arguments = (ins
+    SymbolNameAttr:$sym_name, OptionalAttr<I64Attr>:$rows, OptionalAttr<I64Attr>:$sequences,
+    UnitAttr:$body, UnitAttr:$head
+  );
+  let regions = (region SizedRegion<1>:$region);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::Value getStep() { return getRegion().getArgument(0); }
+    ::mlir::Block &getBlock() { return getRegion().front(); }
+  }];
+}
+
+def Strata_LayerOp : Strata_Op<"layer", [
+    SingleBlock, RecursiveMemoryEffects]> {
+  let summary = "one unit of the chain: the embedding, a decoder layer or the head";
+  let description = [{
+    Only the operands enter and only the yielded values leave, so memory inside a layer is never shared
+    with another. `index` numbers decoder layers. `stage` and `cost` are the decisions of
+    partition-stages and profile-units.
+
+    ```mlir
+    %1 = strata.layer decoder 0 (%h = %0) : (tensor<?x64xf32, #strata.space<hidden>>)
+        -> tensor<?x64xf32, #strata.space<hidden>> {
+      ...
+      strata.yield %y : tensor<?x64xf32, #strata.space<hidden>>
+    }
+    ```
+  }];
+  let arguments = (ins
+    Strata_LayerKindAttr:$kind, I64Attr:$index, Variadic<AnyRankedTensor>:$inputs,
+    OptionalAttr<I64Attr>:$stage, OptionalAttr<Strata_UnitCostAttr>:$cost
+  );
+  let results = (outs Variadic<AnyRankedTensor>:$outputs);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The name of the unit for people and for segments: `embedding`, `layer 3`, `head`.
+    std::string getUnitName();
+  }];
+}
+
+def Strata_YieldOp : Strata_Op<"yield", [Pure, Terminator, ParentOneOf<["LayerOp"]>]> {
+  let summary = "ends a layer with the values that leave it";
+  let arguments = (ins Variadic<AnyRankedTensor>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+}
+
+#endif // STRATA_STRUCTURE_OPS

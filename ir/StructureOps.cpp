@@ -1,0 +1,300 @@
+// Verifiers and assembly of the structure: model, weights, states, forwards, layers.
+#include "ir/Strata.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/OpImplementation.h"
+
+#include "runtime/base/CheckedMath.h"
+
+using namespace mlir;
+
+namespace strata::ir {
+
+LogicalResult ModelOp::verify() {
+  auto positive = [&](StringRef name, int64_t value) -> LogicalResult {
+    if (value <= 0)
+      return emitOpError() << name << " is " << value << ", must be at least 1";
+    return success();
+  };
+  if (failed(positive("hidden", getHidden())) || failed(positive("vocabulary", getVocabulary())) ||
+      failed(positive("max_context", getMaxContext())) ||
+      failed(positive("max_sequences", getMaxSequences())) ||
+      failed(positive("max_rows", getMaxRows())))
+    return failure();
+  if (getLayers() < 0)
+    return emitOpError() << "layers is " << getLayers() << ", must not be negative";
+  if (getDevices().empty())
+    return emitOpError() << "names no device";
+  if (!getDeviceBytes().empty() && getDeviceBytes().size() != getDevices().size())
+    return emitOpError() << getDeviceBytes().size() << " device sizes for " << getDevices().size()
+                         << " devices";
+  if (auto split = getSplit(); split && split->size() != getDevices().size())
+    return emitOpError() << "split has " << split->size() << " entries for " << getDevices().size()
+                         << " devices";
+  if (auto buckets = getBuckets()) {
+    if (buckets->size() % 2 != 0)
+      return emitOpError() << "buckets are pairs of rows and sequences, found "
+                           << buckets->size() << " numbers";
+    for (size_t i = 0; i < buckets->size(); i += 2)
+      if ((*buckets)[i] < 1 || (*buckets)[i + 1] < 1 || (*buckets)[i + 1] > (*buckets)[i])
+        return emitOpError() << "bucket of " << (*buckets)[i] << " rows and " << (*buckets)[i + 1]
+                             << " sequences: at least one of each, and no more sequences than rows";
+  }
+  return success();
+}
+
+LogicalResult WeightOp::verify() {
+  RankedTensorType type = getTensorType();
+  if (!type.hasStaticShape())
+    return emitOpError() << "has a dynamic shape " << type;
+  const WeightType *weightType = weightTypeOf(type.getElementType());
+  if (!weightType)
+    return emitOpError() << "element type " << type.getElementType()
+                         << " is not f32, f16, bf16 or !strata.quant";
+  if (type.getRank() == 0 || type.getRank() > 4)
+    return emitOpError() << "has rank " << type.getRank() << ", must be 1 to 4";
+  if (!weightBytes(type))
+    return emitOpError() << "rows of " << type.getShape().back()
+                         << " elements are no whole number of blocks of "
+                         << weightType->blockElements << " ("
+                         << StringRef(weightType->name.data(), weightType->name.size())
+                         << "), or the size overflows";
+  if (auto computed = getComputed()) {
+    if (!type.getElementType().isF32() || type.getRank() != 1 ||
+        type.getDimSize(0) * 2 != computed->getWidth())
+      return emitOpError() << "rope frequencies of width " << computed->getWidth() << " are tensor<"
+                           << computed->getWidth() / 2 << "xf32>, not " << type;
+  } else if (!getSource()) {
+    return emitOpError() << "needs a source tensor or a computation";
+  }
+  return success();
+}
+
+LogicalResult StateOp::verify() {
+  if ((getKind() == StateKind::window) != getWindow().has_value())
+    return emitOpError() << "a window group, and no other, has a window";
+  if (getWindow() && *getWindow() < 1)
+    return emitOpError() << "window " << *getWindow() << " must be at least 1";
+  if (getKind() == StateKind::slot)
+    return emitOpError() << "slot state has no kernels yet";
+  if (getBlockTokens() < 1)
+    return emitOpError() << "block_tokens " << getBlockTokens() << " must be at least 1";
+  if (getComponents().empty())
+    return emitOpError() << "has no components";
+  for (Attribute attribute : getComponents()) {
+    auto component = cast<ComponentAttr>(attribute);
+    const WeightType *type = findWeightType({component.getType().data(), component.getType().size()});
+    if (!type || !type->isPlain())
+      return emitOpError() << "component '" << component.getName() << "' has type '"
+                           << component.getType() << "', must be f32, f16 or bf16";
+    if (component.getWidth() < 1)
+      return emitOpError() << "component '" << component.getName() << "' has width "
+                           << component.getWidth();
+  }
+  return success();
+}
+
+int64_t StateOp::getRowBytes(ComponentAttr component) {
+  const WeightType *type = findWeightType({component.getType().data(), component.getType().size()});
+  return component.getWidth() * type->blockBytes;
+}
+
+ComponentAttr StateOp::findComponent(StringRef name) {
+  for (Attribute attribute : getComponents())
+    if (auto component = cast<ComponentAttr>(attribute); component.getName() == name)
+      return component;
+  return {};
+}
+
+std::optional<int64_t> StateOp::getComponentOffset(int64_t layer, StringRef name) {
+  int64_t offset = 0;
+  for (int64_t held : getLayers())
+    for (Attribute attribute : getComponents()) {
+      auto component = cast<ComponentAttr>(attribute);
+      if (held == layer && component.getName() == name)
+        return offset;
+      offset += static_cast<int64_t>(
+          alignUp(static_cast<uint64_t>(getRowBytes(component) * getBlockTokens()), 64));
+    }
+  return std::nullopt;
+}
+
+int64_t StateOp::getBlockBytes() {
+  int64_t bytes = 0;
+  for (Attribute attribute : getComponents())
+    bytes += static_cast<int64_t>(alignUp(
+        static_cast<uint64_t>(getRowBytes(cast<ComponentAttr>(attribute)) * getBlockTokens()), 64));
+  return bytes * static_cast<int64_t>(getLayers().size());
+}
+
+int64_t StateOp::getBlocksPerSequence(int64_t context, int64_t rows) {
+  auto blocks = [&](int64_t tokens) {
+    return static_cast<int64_t>(
+        ceilDiv(static_cast<uint64_t>(tokens), static_cast<uint64_t>(getBlockTokens())));
+  };
+  int64_t all = blocks(context);
+  if (getKind() != StateKind::window)
+    return all;
+  // The oldest row of a chunk still sees window - 1 tokens before it; one block more, since the span
+  // may begin anywhere inside a block.
+  return std::min(all, blocks(static_cast<int64_t>(*getWindow()) - 1 + rows) + 1);
+}
+
+ParseResult ForwardOp::parse(OpAsmParser &parser, OperationState &result) {
+  Builder &builder = parser.getBuilder();
+  StringAttr name;
+  OpAsmParser::Argument step;
+  step.type = StepType::get(builder.getContext());
+  if (parser.parseSymbolName(name, SymbolTable::getSymbolAttrName(), result.attributes) ||
+      parser.parseLParen() || parser.parseArgument(step) || parser.parseRParen())
+    return failure();
+  auto parseCount = [&](StringRef keyword) -> ParseResult {
+    int64_t count;
+    if (failed(parser.parseOptionalKeyword(keyword)))
+      return success();
+    if (parser.parseInteger(count))
+      return failure();
+    result.addAttribute(keyword, builder.getI64IntegerAttr(count));
+    return success();
+  };
+  if (parseCount("rows") || parseCount("sequences"))
+    return failure();
+  for (StringRef flag : {"body", "head"})
+    if (succeeded(parser.parseOptionalKeyword(flag)))
+      result.addAttribute(flag, builder.getUnitAttr());
+  if (parser.parseOptionalAttrDictWithKeyword(result.attributes))
+    return failure();
+  Region *region = result.addRegion();
+  if (parser.parseRegion(*region, step))
+    return failure();
+  if (region->empty())
+    region->emplaceBlock().addArgument(step.type, result.location);
+  return success();
+}
+
+void ForwardOp::print(OpAsmPrinter &printer) {
+  printer << ' ';
+  printer.printSymbolName(getSymName());
+  printer << '(' << getStep() << ')';
+  if (getRows())
+    printer << " rows " << *getRows();
+  if (getSequences())
+    printer << " sequences " << *getSequences();
+  if (getBody())
+    printer << " body";
+  if (getHead())
+    printer << " head";
+  printer.printOptionalAttrDictWithKeyword(
+      (*this)->getAttrs(), {getSymNameAttrName(), getRowsAttrName(), getSequencesAttrName(),
+                            getBodyAttrName(), getHeadAttrName()});
+  printer << ' ';
+  printer.printRegion(getRegion(), /*printEntryBlockArgs=*/false);
+}
+
+LogicalResult ForwardOp::verify() {
+  Block &block = getBlock();
+  if (block.getNumArguments() != 1 || !isa<StepType>(block.getArgument(0).getType()))
+    return emitOpError() << "takes exactly the step";
+  if (getRows().has_value() != getSequences().has_value())
+    return emitOpError() << "rows and sequences come together";
+  if (getRows() && !getBody() && !getHead())
+    return emitOpError() << "runs neither body nor head";
+  return success();
+}
+
+std::string LayerOp::getUnitName() {
+  switch (getKind()) {
+  case LayerKind::embedding:
+    return "embedding";
+  case LayerKind::decoder:
+    return "layer " + std::to_string(getIndex());
+  case LayerKind::head:
+    return "head";
+  }
+  llvm_unreachable("all kinds are named");
+}
+
+ParseResult LayerOp::parse(OpAsmParser &parser, OperationState &result) {
+  Builder &builder = parser.getBuilder();
+  StringRef kindName;
+  int64_t index;
+  SMLoc location = parser.getCurrentLocation();
+  if (parser.parseKeyword(&kindName) || parser.parseInteger(index) || parser.parseLParen())
+    return failure();
+  auto kind = symbolizeLayerKind(kindName);
+  if (!kind)
+    return parser.emitError(location) << "unknown layer kind '" << kindName << "'";
+  result.addAttribute("kind", LayerKindAttr::get(builder.getContext(), *kind));
+  result.addAttribute("index", builder.getI64IntegerAttr(index));
+  SmallVector<OpAsmParser::Argument> arguments;
+  SmallVector<OpAsmParser::UnresolvedOperand> operands;
+  if (failed(parser.parseOptionalRParen())) {
+    auto parseBinding = [&]() -> ParseResult {
+      return failure(parser.parseArgument(arguments.emplace_back()) || parser.parseEqual() ||
+                     parser.parseOperand(operands.emplace_back()));
+    };
+    if (parser.parseCommaSeparatedList(parseBinding) || parser.parseRParen())
+      return failure();
+  }
+  FunctionType type;
+  if (parser.parseOptionalAttrDictWithKeyword(result.attributes) || parser.parseColonType(type))
+    return failure();
+  if (type.getNumInputs() != operands.size())
+    return parser.emitError(location)
+           << operands.size() << " values enter but " << type.getNumInputs() << " types are given";
+  for (auto [argument, argumentType] : llvm::zip(arguments, type.getInputs()))
+    argument.type = argumentType;
+  if (parser.resolveOperands(operands, type.getInputs(), location, result.operands))
+    return failure();
+  result.addTypes(type.getResults());
+  Region *region = result.addRegion();
+  if (parser.parseRegion(*region, arguments))
+    return failure();
+  if (region->empty())
+    return parser.emitError(location) << "a layer has a body";
+  return success();
+}
+
+void LayerOp::print(OpAsmPrinter &printer) {
+  printer << ' ' << stringifyLayerKind(getKind()) << ' ' << getIndex() << " (";
+  llvm::interleaveComma(llvm::zip(getBody().getArguments(), getInputs()), printer, [&](auto pair) {
+    printer << std::get<0>(pair) << " = " << std::get<1>(pair);
+  });
+  printer << ')';
+  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(),
+                                           {getKindAttrName(), getIndexAttrName()});
+  printer << " : ";
+  printer.printFunctionalType(getInputs().getTypes(), getOutputs().getTypes());
+  printer << ' ';
+  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+}
+
+LogicalResult LayerOp::verify() {
+  Block &block = getBody().front();
+  if (block.getNumArguments() != getInputs().size())
+    return emitOpError() << "binds " << block.getNumArguments() << " values to "
+                         << getInputs().size() << " operands";
+  for (auto [argument, input] : llvm::zip(block.getArguments(), getInputs()))
+    if (argument.getType() != input.getType())
+      return emitOpError() << "binds a " << input.getType() << " to a " << argument.getType();
+  auto yield = dyn_cast_or_null<YieldOp>(block.empty() ? nullptr : &block.back());
+  if (!yield)
+    return emitOpError() << "must end with a strata.yield";
+  if (yield.getValues().getTypes() != getOutputs().getTypes())
+    return yield.emitOpError() << "yields other types than its layer's results";
+  // Only declared values cross layers, so that a layer's memory is its own.
+  WalkResult walk = getBody().walk([&](Operation *op) {
+    for (Value operand : op->getOperands())
+      if (!isa<StepType>(operand.getType()) && !getBody().isAncestor(operand.getParentRegion())) {
+        InFlightDiagnostic diagnostic = op->emitOpError()
+                                        << "uses a value of another layer that is not declared "
+                                           "among this layer's inputs";
+        diagnostic.attachNote(operand.getLoc()) << "the value is defined here";
+        return WalkResult::interrupt();
+      }
+    return WalkResult::advance();
+  });
+  return failure(walk.wasInterrupted());
+}
+
+} // namespace strata::ir
