@@ -8,15 +8,12 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
+#include "codegen/cpu/Kernel.h"
 #include "runtime/plan/Plan_generated.h"
 
 namespace strata::cpu {
-
-/// Computes items [begin, end). `worker` numbers the calling thread, for per-worker scratch. Never
-/// allocates, locks or throws.
-using KernelFunction = void (*)(const uint64_t *slots, uint32_t begin, uint32_t end,
-                                uint32_t worker);
 
 /// One position of a kernel's slot list. A Buffer that is only read may be filled with HandoffIn,
 /// one that is only written with HandoffOut. An optional slot may be Constant 0 (a null address).
@@ -42,11 +39,17 @@ std::span<const Signature> signatures();
 const Signature *findSignature(std::string_view kernel);
 /// nullptr where no such kernel exists for `isa`.
 KernelFunction findKernel(std::string_view kernel, Isa isa);
+std::vector<std::string_view> kernelNames(Isa isa); ///< Every kernel of `isa`, by family.
+
+/// Bytes of scratch that one worker of `kernel` needs, a multiple of 64: the least value of its
+/// `scratch_stride`. `width` is the columns of a `linear`, the vocabulary of `sample`; 0 for
+/// kernels without scratch, whatever `width`.
+uint64_t scratchBytes(std::string_view kernel, uint64_t width);
 
 std::string_view isaName(Isa isa); ///< `x86-64-v3`, `x86-64-v4`: the spelling of targets.
 bool parseIsa(std::string_view name, Isa &isa);
-Isa hostIsa();               ///< The best that this CPU runs.
-bool hostRuns(Isa isa);      ///< Whether this CPU has every instruction of `isa`.
-bool hostRunsAny();          ///< False below x86-64-v3 (AVX2, FMA, F16C): such CPUs are refused.
+Isa hostIsa();          ///< The best that this CPU runs.
+bool hostRuns(Isa isa); ///< Whether this CPU has every instruction of `isa`.
+bool hostRunsAny();     ///< False below x86-64-v3 (AVX2, FMA, F16C): such CPUs are refused.
 
 } // namespace strata::cpu

@@ -1,9 +1,10 @@
 // What every kernel family takes, slot by slot. Activations are F32, row-major [rows, width].
 //
 // Step fields that recur: `row_*` have one entry a row of the bucket, `head_*` one a gathered head
-// row; `block_table` is [sequences, max_blocks] of block numbers. Token t of a sequence lies in block
-// block_table[sequence][t / block_tokens], at row t % block_tokens; a block number times block_stride
-// is its distance from the pool's base, which the state slot already adds to the component's offset.
+// row; `block_table` is [sequences, max_blocks] of block numbers. Token t of a sequence lies in
+// block block_table[sequence][t / block_tokens], at row t % block_tokens; a block number times
+// block_stride is its distance from the pool's base, which the state slot already adds to the
+// component's offset.
 #include "codegen/cpu/KernelTable.h"
 
 namespace strata::cpu {
@@ -13,104 +14,151 @@ using fb::Access;
 using enum fb::SlotKind;
 constexpr Access R = Access::Read, W = Access::Write, RW = Access::ReadWrite, N = Access::None;
 
-// y[row] = table[row_id[row]], or table[last_id[sequence_slot[row_sequence[row]]]] where row_id < 0.
+// y[row] = table[row_id[row]], or table[last_id[sequence_slot[row_sequence[row]]]] where row_id <
+// 0.
 constexpr SlotSpec embed[] = {
-    {"table", Weight, R},         {"y", Buffer, W},      {"row_id", Step, R},
-    {"row_sequence", Step, R},    {"sequence_slot", Step, R}, {"last_id", Table, R},
-    {"width", Constant, N},       {"vocabulary", Constant, N},
+    {"table", Weight, R},       {"y", Buffer, W},
+    {"row_id", Step, R},        {"row_sequence", Step, R},
+    {"sequence_slot", Step, R}, {"last_id", Table, R},
+    {"width", Constant, N},     {"vocabulary", Constant, N},
     {"scale", Constant, N}, // F64 bits; 1 for most families
 };
 
 // y = x * rsqrt(mean(x^2) + epsilon) * weight. A row whose mean square is not finite lowers
 // nonfinite_layer[sequence] to `layer` (an atomic minimum).
 constexpr SlotSpec rmsNorm[] = {
-    {"x", Buffer, R},           {"weight", Weight, R},         {"y", Buffer, W},
+    {"x", Buffer, R},
+    {"weight", Weight, R},
+    {"y", Buffer, W},
     {"row_sequence", Step, R}, // head_sequence in the head
-    {"nonfinite_layer", Out, RW}, {"width", Constant, N},
-    {"epsilon", Constant, N},  // F64 bits
+    {"nonfinite_layer", Out, RW},
+    {"width", Constant, N},
+    {"epsilon", Constant, N}, // F64 bits
     {"layer", Constant, N},
 };
 
-// As rms_norm over each of `heads` heads of `head_width` elements, with one weight for all; in place.
+// As rms_norm over each of `heads` heads of `head_width` elements, with one weight for all; in
+// place.
 constexpr SlotSpec rmsNormHeads[] = {
-    {"x", Buffer, RW},       {"weight", Weight, R},
-    {"heads", Constant, N},  {"head_width", Constant, N},
-    {"epsilon", Constant, N}, // F64 bits
+    {"x", Buffer, RW},           {"weight", Weight, R},    {"heads", Constant, N},
+    {"head_width", Constant, N}, {"epsilon", Constant, N}, // F64 bits
 };
 
 // y[row][o] (+)= dot(weight[o], x[row]) + bias[o]. One item is a tile of outputs for all rows: a
 // weight row is dequantised once and used for every row.
 constexpr SlotSpec linear[] = {
-    {"x", Buffer, R},        {"weight", Weight, R},     {"bias", Weight, R, true},
-    {"y", Buffer, RW},       {"valid_rows", Step, R}, // valid_head_rows in the head
-    {"scratch", Scratch, RW}, {"scratch_stride", Constant, N},
-    {"columns", Constant, N}, {"outputs", Constant, N},
-    {"accumulate", Constant, N}, // 1: adds to y (a residual), 0: overwrites it
+    {"x", Buffer, R},         {"weight", Weight, R},           {"bias", Weight, R, true},
+    {"y", Buffer, RW},        {"valid_rows", Step, R}, // valid_head_rows in the head
+    {"scratch", Scratch, RW}, {"scratch_stride", Constant, N}, {"columns", Constant, N},
+    {"outputs", Constant, N}, {"accumulate", Constant, N}, // 1: adds to y (a residual), 0:
+                                                           // overwrites it
 };
 
-// Rotates pairs of the first `rotary_width` elements of each head by row_position * frequency; in place.
+// Rotates pairs of the first `rotary_width` elements of each head by row_position * frequency; in
+// place.
 constexpr SlotSpec rope[] = {
-    {"x", Buffer, RW},       {"frequencies", Weight, R}, // F32 [rotary_width / 2]
-    {"row_position", Step, R}, {"heads", Constant, N},
-    {"head_width", Constant, N}, {"rotary_width", Constant, N},
+    {"x", Buffer, RW},
+    {"frequencies", Weight, R}, // F32 [rotary_width / 2]
+    {"row_position", Step, R},
+    {"heads", Constant, N},
+    {"head_width", Constant, N},
+    {"rotary_width", Constant, N},
     {"interleaved", Constant, N}, // 1: pairs (2j, 2j+1); 0: (j, j + rotary_width / 2)
     {"magnitude", Constant, N},   // F64 bits: cosine and sine are multiplied by it
 };
 
 // Writes one component (K or V) of each row into its block. The name's type is the stored one.
 constexpr SlotSpec kvWrite[] = {
-    {"x", Buffer, R},           {"state", State, W},        {"block_table", Step, R},
-    {"row_sequence", Step, R},  {"row_position", Step, R},  {"width", Constant, N},
-    {"block_tokens", Constant, N}, {"block_stride", Constant, N}, {"max_blocks", Constant, N},
+    {"x", Buffer, R},
+    {"state", State, W},
+    {"block_table", Step, R},
+    {"row_sequence", Step, R},
+    {"row_position", Step, R},
+    {"width", Constant, N},
+    {"block_tokens", Constant, N},
+    {"block_stride", Constant, N},
+    {"max_blocks", Constant, N},
 };
 
 // Causal attention of every row over its own sequence's blocks, named by the types of K and V.
 // Query head h reads KV head h / (query_heads / kv_heads).
 constexpr SlotSpec attention[] = {
-    {"q", Buffer, R},           {"k", State, R},            {"v", State, R},
-    {"y", Buffer, W},           {"block_table", Step, R},   {"row_sequence", Step, R},
-    {"row_position", Step, R},  {"query_heads", Constant, N}, {"kv_heads", Constant, N},
-    {"key_width", Constant, N}, {"value_width", Constant, N},
+    {"q", Buffer, R},
+    {"k", State, R},
+    {"v", State, R},
+    {"y", Buffer, W},
+    {"block_table", Step, R},
+    {"row_sequence", Step, R},
+    {"row_position", Step, R},
+    {"query_heads", Constant, N},
+    {"kv_heads", Constant, N},
+    {"key_width", Constant, N},
+    {"value_width", Constant, N},
     {"scale", Constant, N},  // F64 bits
     {"window", Constant, N}, // tokens visible, the query's own included; 0: all
-    {"block_tokens", Constant, N}, {"block_stride", Constant, N}, {"max_blocks", Constant, N},
+    {"block_tokens", Constant, N},
+    {"block_stride", Constant, N},
+    {"max_blocks", Constant, N},
 };
 
 // y = f(gate) * up. The function is the name's suffix: silu, gelu_tanh.
 constexpr SlotSpec gated[] = {
-    {"gate", Buffer, R}, {"up", Buffer, R}, {"y", Buffer, W}, {"width", Constant, N},
+    {"gate", Buffer, R},
+    {"up", Buffer, R},
+    {"y", Buffer, W},
+    {"width", Constant, N},
 };
 
 // y = f(x): silu, gelu_tanh, relu2, sigmoid.
 constexpr SlotSpec activation[] = {
-    {"x", Buffer, R}, {"y", Buffer, W}, {"width", Constant, N},
+    {"x", Buffer, R},
+    {"y", Buffer, W},
+    {"width", Constant, N},
 };
 
 // y = a + b. y may be a or b.
 constexpr SlotSpec add[] = {
-    {"a", Buffer, R}, {"b", Buffer, R}, {"y", Buffer, W}, {"width", Constant, N},
+    {"a", Buffer, R},
+    {"b", Buffer, R},
+    {"y", Buffer, W},
+    {"width", Constant, N},
 };
 
 // y[row] = x[row]: into and out of a handoff's ring.
 constexpr SlotSpec copyRows[] = {
-    {"x", Buffer, R}, {"y", Buffer, W}, {"width", Constant, N},
+    {"x", Buffer, R},
+    {"y", Buffer, W},
+    {"width", Constant, N},
 };
 
 // y[i] = x[head_row[i]] for the head's rows.
 constexpr SlotSpec gatherRows[] = {
-    {"x", Buffer, R}, {"y", Buffer, W}, {"head_row", Step, R}, {"width", Constant, N},
+    {"x", Buffer, R},
+    {"y", Buffer, W},
+    {"head_row", Step, R},
+    {"width", Constant, N},
 };
 
 // Draws one id a head row (runtime/sampling/Sampler.h is the specification), stores it for the
 // sequence's next step, and reports it with its log-probability and the twenty likeliest tokens.
 // The position drawn for is sequence_length[sequence].
 constexpr SlotSpec sample[] = {
-    {"logits", Buffer, R},       {"head_sequence", Step, R},  {"sequence_slot", Step, R},
-    {"sequence_length", Step, R}, {"temperature", Step, R},    {"top_k", Step, R},
-    {"top_p", Step, R},          {"min_p", Step, R},          {"seed", Step, R},
-    {"last_id", Table, W},       {"id", Out, W},              {"log_probability", Out, W},
-    {"top_id", Out, W},          {"top_log_probability", Out, W},
-    {"scratch", Scratch, RW},    {"scratch_stride", Constant, N},
+    {"logits", Buffer, R},
+    {"head_sequence", Step, R},
+    {"sequence_slot", Step, R},
+    {"sequence_length", Step, R},
+    {"temperature", Step, R},
+    {"top_k", Step, R},
+    {"top_p", Step, R},
+    {"min_p", Step, R},
+    {"seed", Step, R},
+    {"last_id", Table, W},
+    {"id", Out, W},
+    {"log_probability", Out, W},
+    {"top_id", Out, W},
+    {"top_log_probability", Out, W},
+    {"scratch", Scratch, RW},
+    {"scratch_stride", Constant, N},
     {"vocabulary", Constant, N},
 };
 
