@@ -10,7 +10,15 @@ from forward import Layer, Model, Projection, Rope
 from gguf import GgufFile
 from safetensors import read_folder
 
-END_TOKENS = {"<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>", "<|endoftext|>", "<|eom_id|>", "<|end_of_text|>"}
+END_TOKENS = {
+    "<|eot_id|>",
+    "<|im_end|>",
+    "<|end|>",
+    "<end_of_turn>",
+    "<|endoftext|>",
+    "<|eom_id|>",
+    "<|end_of_text|>",
+}
 
 
 def load(path):
@@ -62,7 +70,9 @@ _HEAD_NORMS = {
 def _layer(tensors, prefix, form, window):
     fields = {f: tensors.projection(prefix + names[form]) for f, names in _PROJECTIONS.items()}
     fields |= {f: tensors(prefix + names[form] + ".weight") for f, names in _NORMS.items()}
-    fields |= {f: tensors.optional(prefix + names[form] + ".weight") for f, names in _HEAD_NORMS.items()}
+    fields |= {
+        f: tensors.optional(prefix + names[form] + ".weight") for f, names in _HEAD_NORMS.items()
+    }
     return Layer(**fields, window=window)
 
 
@@ -81,7 +91,9 @@ def load_gguf(path):
     rotated, theta = key("rope.dimension_count", width), key("rope.freq_base", 10000.0)
     kind, factor, magnitude = key("rope.scaling.type", "none"), key("rope.scaling.factor", 1.0), 1.0
     if kind == "yarn":
-        frequencies, magnitude = rope.yarn(theta, rotated, factor, key("rope.scaling.original_context_length"))
+        frequencies, magnitude = rope.yarn(
+            theta, rotated, factor, key("rope.scaling.original_context_length")
+        )
     elif kind == "linear":
         frequencies = rope.linear(theta, rotated, factor)
     elif kind == "none":
@@ -94,7 +106,11 @@ def load_gguf(path):
     embedding = tensors("token_embd.weight")
     head = tensors.optional("output.weight")
     texts = file.metadata.get("tokenizer.ggml.tokens", [])
-    end = {file.metadata[k] for k in ("tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id") if k in file.metadata}
+    end = {
+        file.metadata[k]
+        for k in ("tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id")
+        if k in file.metadata
+    }
     model = Model(
         embedding=embedding,
         layers=[_layer(tensors, f"blk.{i}.", 0, 0) for i in range(key("block_count"))],
@@ -127,7 +143,11 @@ def _folder_rope(config, width):
         low, high = parameters["low_freq_factor"], parameters["high_freq_factor"]
         return Rope(rope.llama3(theta, width, parameters["factor"], low, high, context))
     if kind == "yarn":
-        options = {k: parameters[k] for k in ("beta_fast", "beta_slow", "attention_factor") if parameters.get(k)}
+        options = {
+            k: parameters[k]
+            for k in ("beta_fast", "beta_slow", "attention_factor")
+            if parameters.get(k)
+        }
         frequencies, magnitude = rope.yarn(theta, width, parameters["factor"], context, **options)
         return Rope(frequencies, magnitude=magnitude)
     raise ValueError(f"rope type {kind} is not one of the reference's")
@@ -142,7 +162,8 @@ def _folder_windows(config):
     if not config.get("use_sliding_window", False):
         return [0] * count
     kinds = config.get("layer_types") or [
-        "full_attention" if i < config["max_window_layers"] else "sliding_attention" for i in range(count)
+        "full_attention" if i < config["max_window_layers"] else "sliding_attention"
+        for i in range(count)
     ]
     return [window if kind == "sliding_attention" else 0 for kind in kinds]
 
@@ -165,7 +186,9 @@ def load_folder(path):
             eos = json.load(file).get("eos_token_id", eos)
     model = Model(
         embedding=embedding,
-        layers=[_layer(tensors, f"model.layers.{i}.", 1, window) for i, window in enumerate(windows)],
+        layers=[
+            _layer(tensors, f"model.layers.{i}.", 1, window) for i, window in enumerate(windows)
+        ],
         output_norm=tensors("model.norm.weight"),
         head=embedding if config.get("tie_word_embeddings", False) else tensors("lm_head.weight"),
         heads=heads,
@@ -174,7 +197,9 @@ def load_folder(path):
         epsilon=config["rms_norm_eps"],
         rope=_folder_rope(config, width),
         context=config["max_position_embeddings"],
-        end_of_generation=sorted(eos) if isinstance(eos, list) else [eos] if eos is not None else [],
+        end_of_generation=(
+            sorted(eos) if isinstance(eos, list) else [eos] if eos is not None else []
+        ),
     )
     tensors.optional("lm_head.weight")  # some tied checkpoints store the head all the same
     tensors.finish()

@@ -3,7 +3,9 @@
 Nothing here is shared with the compiler or the kernels. Speed does not matter: the models that are
 compared with this are tiny.
 
-    forward.py CHECKPOINT 1,2,3 [--greedy N]     prints the last position's best logits, or N greedy ids
+    forward.py CHECKPOINT 1,2,3 [--greedy N]
+
+prints the best logits at the last position, or N greedy ids.
 """
 
 import argparse
@@ -164,7 +166,9 @@ def greedy(model, prompt, count, stop=True):
 def main():
     from checkpoint import load
 
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("checkpoint")
     parser.add_argument("ids", type=lambda text: [int(i) for i in text.split(",")])
     parser.add_argument("--greedy", type=int, metavar="N")

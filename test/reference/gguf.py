@@ -12,9 +12,34 @@ import numpy as np
 from weight_types import BY_GGUF_ID, BY_NAME
 
 ALIGNMENT = 32
-_SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
+_SCALARS = {
+    0: "<B",
+    1: "<b",
+    2: "<H",
+    3: "<h",
+    4: "<I",
+    5: "<i",
+    6: "<f",
+    7: "<?",
+    10: "<Q",
+    11: "<q",
+    12: "<d",
+}
 _STRING, _ARRAY = 8, 9
-_TYPE_IDS = {"u8": 0, "i8": 1, "u16": 2, "i16": 3, "u32": 4, "i32": 5, "f32": 6, "bool": 7, "string": 8, "u64": 10, "i64": 11, "f64": 12}
+_TYPE_IDS = {
+    "u8": 0,
+    "i8": 1,
+    "u16": 2,
+    "i16": 3,
+    "u32": 4,
+    "i32": 5,
+    "f32": 6,
+    "bool": 7,
+    "string": 8,
+    "u64": 10,
+    "i64": 11,
+    "f64": 12,
+}
 
 
 @dataclass
@@ -43,7 +68,9 @@ class GgufFile:
         for _ in range(tensor_count):
             name = self._string()
             dimensions = [self._scalar("<Q") for _ in range(self._scalar("<I"))]
-            self.tensors[name] = TensorInfo(tuple(reversed(dimensions)), self._scalar("<I"), self._scalar("<Q"))
+            self.tensors[name] = TensorInfo(
+                tuple(reversed(dimensions)), self._scalar("<I"), self._scalar("<Q")
+            )
         alignment = self.metadata.get("general.alignment", ALIGNMENT)
         start = -(-self._position // alignment) * alignment
         for info in self.tensors.values():
@@ -81,12 +108,14 @@ def _encode_string(text):
 
 
 def _encode(kind, value):
-    return _encode_string(value) if kind == "string" else struct.pack(_SCALARS[_TYPE_IDS[kind]], value)
+    return (
+        _encode_string(value) if kind == "string" else struct.pack(_SCALARS[_TYPE_IDS[kind]], value)
+    )
 
 
 def write_gguf(path, metadata, tensors):
-    """`metadata`: (key, type, value) triples, an array's type being `[u32]`; `tensors`: (name, weight
-    type name, float32 array) triples, stored in the order given."""
+    """`metadata`: (key, type, value) triples, an array's type being `[u32]`; `tensors`: (name, type
+    name, float32 array) triples, stored in the order given."""
     header = [b"GGUF", struct.pack("<IQQ", 3, len(tensors), len(metadata))]
     for key, kind, value in metadata:
         header.append(_encode_string(key))
@@ -101,7 +130,15 @@ def write_gguf(path, metadata, tensors):
         weight_type = BY_NAME[type_name]
         body = weight_type.quantise(values)
         header.append(_encode_string(name))
-        header.append(struct.pack(f"<I{values.ndim}QIQ", values.ndim, *reversed(values.shape), weight_type.gguf_id, offset))
+        header.append(
+            struct.pack(
+                f"<I{values.ndim}QIQ",
+                values.ndim,
+                *reversed(values.shape),
+                weight_type.gguf_id,
+                offset,
+            )
+        )
         bodies.append(body + bytes(-len(body) % ALIGNMENT))
         offset += len(bodies[-1])
     start = b"".join(header)

@@ -27,7 +27,8 @@ def llama3(theta, width, factor, low_freq_factor, high_freq_factor, context):
 
 def yarn(theta, width, factor, context, beta_fast=32.0, beta_slow=1.0, attention_factor=None):
     """Frequencies and the magnitude of cosine and sine. A pair that turns `beta_fast` times within
-    the original context keeps its frequency, one that turns `beta_slow` times is stretched fully."""
+    the original context keeps its frequency, one that turns `beta_slow` times is stretched fully.
+    """
 
     def pair_that_turns(turns):
         return width * math.log(context / (2 * math.pi * turns)) / (2 * math.log(theta))

@@ -61,7 +61,9 @@ def read_folder(folder):
         return read_safetensors(os.path.join(folder, "model.safetensors"))
     with open(index) as file:
         weight_map = json.load(file)["weight_map"]
-    shards = {shard: read_safetensors(os.path.join(folder, shard)) for shard in set(weight_map.values())}
+    shards = {
+        shard: read_safetensors(os.path.join(folder, shard)) for shard in set(weight_map.values())
+    }
     return {name: shards[shard][name] for name, shard in weight_map.items()}
 
 
