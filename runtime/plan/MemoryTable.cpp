@@ -1,0 +1,223 @@
+#include "runtime/plan/MemoryTable.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "runtime/plan/PlanAccess.h"
+#include "runtime/plan/PlanFile.h"
+
+namespace strata {
+namespace {
+
+std::string readable(uint64_t bytes) {
+  constexpr std::array<std::string_view, 4> units = {"KiB", "MiB", "GiB", "TiB"};
+  if (bytes < 1024)
+    return fmt::format("{} B", bytes);
+  double value = double(bytes) / 1024;
+  size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < units.size(); ++unit)
+    value /= 1024;
+  return fmt::format("{:.2f} {}", value, units[unit]);
+}
+
+// Segments are taken whole, each once a stage.
+uint64_t weightBytes(const fb::Plan &plan, const fb::Stage &stage) {
+  std::set<uint32_t> segments;
+  for (uint32_t i = 0; i < count(stage.weights()); ++i)
+    segments.insert(stage.weights()->Get(i)->segment());
+  uint64_t bytes = 0;
+  for (uint32_t segment : segments)
+    bytes += plan.segments()->Get(segment)->bytes();
+  return bytes;
+}
+
+/// Rows that a launch of `bucket` wastes at most: one fewer valid row and a smaller bucket would
+/// do.
+uint32_t mostPadding(const fb::Plan &plan, const fb::Bucket &bucket) {
+  uint32_t smaller = 0;
+  for (uint32_t i = 0; i < plan.buckets()->size(); ++i) {
+    const fb::Bucket &other = *plan.buckets()->Get(i);
+    bool replaces = bucket.body() ? other.body() : !other.body();
+    if (replaces && other.rows() < bucket.rows())
+      smaller = std::max(smaller, other.rows());
+  }
+  return bucket.rows() - smaller - 1;
+}
+
+/// Padded rows over all rows that run, for prompt remainders of 1 to chunk - 1 rows, each once.
+double tailWaste(const fb::Plan &plan) {
+  uint64_t valid = 0, run = 0;
+  for (uint32_t i = 0; i < count(plan.tails()); ++i) {
+    const fb::Tail &tail = *plan.tails()->Get(i);
+    valid += tail.rows();
+    for (uint32_t b = 0; b < count(tail.buckets()); ++b)
+      run += plan.buckets()->Get(tail.buckets()->Get(b))->rows();
+  }
+  return run == 0 ? 0 : double(run - valid) / double(run);
+}
+
+uint64_t classTotal(const std::vector<MemoryEntry> &entries, uint32_t stage,
+                    fb::MemoryClass memoryClass) {
+  uint64_t total = 0;
+  for (const MemoryEntry &entry : entries)
+    if (entry.stage == stage && entry.memoryClass == memoryClass && entry.per.empty())
+      total += entry.bytes;
+  return total;
+}
+
+std::string lowered(const char *name) {
+  std::string result = name;
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](unsigned char c) { return char(std::tolower(c)); });
+  return result;
+}
+
+void printStage(std::string &out, const fb::Plan &plan, uint32_t index,
+                const std::vector<MemoryEntry> &entries) {
+  auto to = std::back_inserter(out);
+  const fb::Stage &stage = *plan.stages()->Get(index);
+  fmt::format_to(to, "\nstage {} on {}: layers {}..{}{}{}\n", text(stage.name()),
+                 text(stage.target()), stage.first_layer(), stage.end_layer(),
+                 stage.has_embedding() ? ", embedding" : "", stage.has_head() ? ", head" : "");
+  fmt::format_to(to, "  {:<9} {:<24} {:>18} {:>12}\n", "class", "memory", "bytes", "");
+  for (const MemoryEntry &entry : entries)
+    if (entry.stage == index)
+      fmt::format_to(to, "  {:<9} {:<24} {:>18} {:>12}{}\n",
+                     lowered(fb::EnumNameMemoryClass(entry.memoryClass)), entry.name, entry.bytes,
+                     readable(entry.bytes), entry.per.empty() ? "" : " per " + entry.per);
+  for (fb::MemoryClass memoryClass : fb::EnumValuesMemoryClass())
+    if (uint64_t total = classTotal(entries, index, memoryClass))
+      fmt::format_to(to, "  {:<9} {:<24} {:>18} {:>12}\n", "total",
+                     lowered(fb::EnumNameMemoryClass(memoryClass)), total, readable(total));
+  for (uint32_t i = 0; i < count(stage.states()); ++i) {
+    const fb::StateGroup &group = *stage.states()->Get(i);
+    fmt::format_to(to,
+                   "  state {}: {} a token, {} a sequence of {} tokens; blocks of {} tokens and {} "
+                   "bytes, {} promised\n",
+                   text(group.name()), readable(group.block_bytes() / group.block_tokens()),
+                   readable(group.block_bytes() * group.blocks_per_sequence()), plan.max_context(),
+                   group.block_tokens(), group.block_bytes(), group.promised_blocks());
+  }
+  fmt::format_to(to, "  {:<12} {:>6} {:>9} {:>9} {:>14} {:>14} {:>7} {:>8}\n", "forward", "rows",
+                 "sequences", "commands", "peak", "lower bound", "proven", "padding");
+  for (uint32_t i = 0; i < count(stage.forwards()); ++i) {
+    const fb::Forward &forward = *stage.forwards()->Get(i);
+    const fb::Bucket &bucket = *plan.buckets()->Get(forward.bucket());
+    fmt::format_to(to, "  {:<12} {:>6} {:>9} {:>9} {:>14} {:>14} {:>7} {:>8}\n",
+                   text(bucket.name()), bucket.rows(), bucket.sequences(),
+                   count(forward.commands()), forward.peak(), forward.lower_bound(),
+                   forward.proven() ? "yes" : "no", mostPadding(plan, bucket));
+  }
+}
+
+} // namespace
+
+std::vector<MemoryEntry> memoryEntries(const fb::Plan &plan) {
+  std::vector<MemoryEntry> entries;
+  for (uint32_t s = 0; s < count(plan.stages()); ++s) {
+    const fb::Stage &stage = *plan.stages()->Get(s);
+    auto add = [&](std::string name, uint64_t bytes, std::string per = "") {
+      if (bytes > 0)
+        entries.push_back({fb::MemoryClass::Computed, s, std::move(name), bytes, std::move(per)});
+    };
+    add("weights", weightBytes(plan, stage));
+    add("arena", stage.arena_bytes());
+    add("scratch", stage.scratch_bytes_per_worker(), "worker");
+    for (uint32_t h = 0; h < count(plan.handoffs()); ++h) {
+      const fb::Handoff &handoff = *plan.handoffs()->Get(h);
+      if (handoff.consumer() == s)
+        add(fmt::format("handoff {}", text(handoff.name())),
+            handoff.slot_bytes() * handoff.slots());
+    }
+    add("step", stage.step()->bytes());
+    add("out", stage.out()->bytes());
+    add("table", stage.table_()->bytes());
+    for (uint32_t g = 0; g < count(stage.states()); ++g) {
+      const fb::StateGroup &group = *stage.states()->Get(g);
+      add(fmt::format("state {}", text(group.name())),
+          group.block_bytes() * group.promised_blocks());
+    }
+  }
+  for (uint32_t i = 0; i < count(plan.memory()); ++i) {
+    const fb::MemoryLine &line = *plan.memory()->Get(i);
+    if (line.class_() != fb::MemoryClass::Computed)
+      entries.push_back({line.class_(), line.stage(), std::string(text(line.name())), line.bytes(),
+                         std::string(text(line.per()))});
+  }
+  return entries;
+}
+
+std::string memoryTableText(const fb::Plan &plan) {
+  std::string out;
+  fmt::format_to(
+      std::back_inserter(out),
+      "{}: {} layers, hidden {}, vocabulary {}; {} sequences of {} tokens, chunks of {}\n",
+      text(plan.model()), plan.layers(), plan.hidden(), plan.vocabulary_size(),
+      plan.max_sequences(), plan.max_context(), plan.max_rows());
+  std::vector<MemoryEntry> entries = memoryEntries(plan);
+  for (uint32_t s = 0; s < count(plan.stages()); ++s)
+    printStage(out, plan, s, entries);
+  fmt::format_to(
+      std::back_inserter(out),
+      "\npadding over prompt remainders of 1 to {} rows: {:.1f} % of the rows that run\n",
+      plan.max_rows() - 1, 100 * tailWaste(plan));
+  return out;
+}
+
+std::string memoryTableJson(const fb::Plan &plan) {
+  using Json = nlohmann::ordered_json;
+  std::vector<MemoryEntry> entries = memoryEntries(plan);
+  Json stages = Json::array();
+  for (uint32_t s = 0; s < count(plan.stages()); ++s) {
+    const fb::Stage &stage = *plan.stages()->Get(s);
+    Json memory = Json::array(), states = Json::array(), forwards = Json::array();
+    for (const MemoryEntry &entry : entries)
+      if (entry.stage == s)
+        memory.push_back({{"class", lowered(fb::EnumNameMemoryClass(entry.memoryClass))},
+                          {"name", entry.name},
+                          {"bytes", entry.bytes},
+                          {"per", entry.per}});
+    Json totals = Json::object();
+    for (fb::MemoryClass memoryClass : fb::EnumValuesMemoryClass())
+      totals[lowered(fb::EnumNameMemoryClass(memoryClass))] = classTotal(entries, s, memoryClass);
+    for (uint32_t g = 0; g < count(stage.states()); ++g) {
+      const fb::StateGroup &group = *stage.states()->Get(g);
+      states.push_back({{"name", text(group.name())},
+                        {"block_tokens", group.block_tokens()},
+                        {"block_bytes", group.block_bytes()},
+                        {"blocks_per_sequence", group.blocks_per_sequence()},
+                        {"promised_blocks", group.promised_blocks()},
+                        {"bytes_per_sequence", group.block_bytes() * group.blocks_per_sequence()}});
+    }
+    for (uint32_t f = 0; f < count(stage.forwards()); ++f) {
+      const fb::Forward &forward = *stage.forwards()->Get(f);
+      const fb::Bucket &bucket = *plan.buckets()->Get(forward.bucket());
+      forwards.push_back({{"bucket", text(bucket.name())},
+                          {"rows", bucket.rows()},
+                          {"sequences", bucket.sequences()},
+                          {"commands", count(forward.commands())},
+                          {"peak", forward.peak()},
+                          {"lower_bound", forward.lower_bound()},
+                          {"proven", forward.proven()},
+                          {"padding_rows", mostPadding(plan, bucket)}});
+    }
+    stages.push_back({{"name", text(stage.name())},
+                      {"target", text(stage.target())},
+                      {"first_layer", stage.first_layer()},
+                      {"end_layer", stage.end_layer()},
+                      {"memory", memory},
+                      {"totals", totals},
+                      {"states", states},
+                      {"forwards", forwards}});
+  }
+  Json table = {{"model", text(plan.model())},           {"max_context", plan.max_context()},
+                {"max_sequences", plan.max_sequences()}, {"chunk_rows", plan.max_rows()},
+                {"tail_padding", tailWaste(plan)},       {"stages", stages}};
+  return table.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+} // namespace strata

@@ -1,0 +1,20 @@
+// Reading a verified FlatBuffer where absent vectors and strings, which FlatBuffers leaves null,
+// count as empty.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <flatbuffers/flatbuffers.h>
+
+namespace strata {
+
+template <class T> uint32_t count(const flatbuffers::Vector<T> *vector) {
+  return vector ? vector->size() : 0;
+}
+
+inline std::string_view text(const flatbuffers::String *string) {
+  return string ? std::string_view(string->c_str(), string->size()) : std::string_view();
+}
+
+} // namespace strata
