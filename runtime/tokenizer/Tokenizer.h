@@ -13,7 +13,7 @@
 namespace strata {
 
 struct EncodeOptions {
-  bool addBos = true;        ///< Prepend BOS where the vocabulary says so.
+  bool addBos = true;        ///< BOS in front, EOS behind, each where the vocabulary says so.
   bool parseSpecial = false; ///< Control tokens written in the text become their ids.
 };
 
@@ -22,18 +22,21 @@ class Tokenizer {
 public:
   virtual ~Tokenizer() = default;
 
-  /// Errors: InvalidData (sizes that disagree, a merge of unknown tokens), Unimplemented (a
-  /// pre-tokeniser that is not known, by name).
+  /// Errors: InvalidData (sizes that disagree, a merge of unknown tokens, a pattern that does not
+  /// compile), Unimplemented (a pre-tokeniser that is not known, by name: it has no patterns).
+  /// Of tokens with the same text the lowest id is the one that encoding gives.
   static Result<std::unique_ptr<Tokenizer>> create(Vocabulary vocabulary);
 
-  /// O(n log n) in the text's bytes. Errors: InvalidArgument (no token covers a piece).
+  /// O(n log n) in the text's bytes, which need not be valid UTF-8. Errors: InvalidArgument (no
+  /// token covers a piece), InvalidData (a pattern that backtracks without bound on this text).
   virtual Result<std::vector<int32_t>> encode(std::string_view text,
                                               const EncodeOptions &options) const = 0;
 
   /// The bytes that `id` stands for, which may end inside a character; empty for control tokens
-  /// unless `special` (then the token's own text).
+  /// unless `special` (then the token's own text), and for ids outside the vocabulary.
   virtual std::string piece(int32_t id, bool special = false) const = 0;
 
+  /// What it was made from, without the merges: those were turned into a table and freed.
   const Vocabulary &vocabulary() const { return vocabulary_; }
   bool endsGeneration(int32_t id) const;
 
@@ -43,7 +46,8 @@ protected:
 };
 
 /// Turns ids into text one at a time without ever splitting a character: bytes are held back until
-/// the character that they begin is complete or impossible. One instance a sequence.
+/// the character that they begin is complete or impossible. What it gives is always valid UTF-8:
+/// bytes that are none become U+FFFD. One instance a sequence; the tokenizer must outlive it.
 class Detokenizer {
 public:
   /// `atStart`: the first token opens the text, so a prefix space that encoding added is dropped.

@@ -1,0 +1,156 @@
+#include "runtime/sampling/Sampler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "runtime/sampling/Elementary.h"
+#include "runtime/sampling/Philox.h"
+
+namespace strata {
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+/// The logit below the largest one: 0 at the largest, also where that is infinite.
+float distance(float logit, float largest) { return logit == largest ? 0.0f : logit - largest; }
+
+/// The largest logit that is a number, or NaN where there is none.
+float largestOf(std::span<const float> logits) {
+  float largest = -infinity;
+  bool found = false;
+  for (float logit : logits) {
+    found |= logit == logit;
+    largest = logit > largest ? logit : largest;
+  }
+  return found ? largest : std::numeric_limits<float>::quiet_NaN();
+}
+
+/// Sum of exp(logit - largest). Sixteen partial sums, by index modulo 16, so that the order is
+/// fixed and yet the loop vectorises. Two passes a block: floats, then doubles.
+double sumOfExponentials(std::span<const float> logits, float largest) {
+  constexpr size_t lanes = 16;
+  double sums[lanes] = {};
+  float terms[lanes];
+  size_t i = 0;
+  for (; i + lanes <= logits.size(); i += lanes) {
+    for (size_t j = 0; j < lanes; ++j)
+      terms[j] = exponential(distance(logits[i + j], largest));
+    for (size_t j = 0; j < lanes; ++j)
+      sums[j] += double(terms[j]);
+  }
+  for (size_t j = 0; i + j < logits.size(); ++j)
+    sums[j] += double(exponential(distance(logits[i + j], largest)));
+  double sum = 0.0;
+  for (double part : sums)
+    sum += part;
+  return sum;
+}
+
+struct LikelierFirst {
+  std::span<const float> logits;
+  bool operator()(const SamplingScratch &a, const SamplingScratch &b) const {
+    float x = logits[size_t(a.id)], y = logits[size_t(b.id)];
+    return x != y ? x > y : a.id < b.id;
+  }
+};
+
+bool lowerId(const SamplingScratch &a, const SamplingScratch &b) { return a.id < b.id; }
+
+double sumOfWeights(std::span<const SamplingScratch> tokens) {
+  double sum = 0.0;
+  for (const SamplingScratch &token : tokens)
+    sum += double(token.weight);
+  return sum;
+}
+
+/// The kept tokens are moved to the end of `tokens`; in the order of their ids.
+std::span<SamplingScratch> keepLikeliest(std::span<SamplingScratch> tokens, float topP, float minP,
+                                         LikelierFirst likelierFirst) {
+  double enough = double(topP) * sumOfWeights(tokens), sum = 0.0;
+  // A heap finds the few likeliest without sorting the many others.
+  auto lessLikely = [&](const SamplingScratch &a, const SamplingScratch &b) {
+    return likelierFirst(b, a);
+  };
+  std::make_heap(tokens.begin(), tokens.end(), lessLikely);
+  auto rest = tokens.end();
+  while (rest != tokens.begin()) {
+    bool first = rest == tokens.end();
+    if (!first && (sum >= enough || tokens.front().weight < minP))
+      break;
+    std::pop_heap(tokens.begin(), rest, lessLikely);
+    --rest;
+    sum += double(rest->weight);
+  }
+  std::span<SamplingScratch> kept(rest, tokens.end());
+  std::sort(kept.begin(), kept.end(), lowerId);
+  return kept;
+}
+
+int32_t draw(std::span<const SamplingScratch> tokens, double uniform) {
+  double target = uniform * sumOfWeights(tokens), sum = 0.0;
+  int32_t last = tokens.front().id;
+  for (const SamplingScratch &token : tokens) {
+    sum += double(token.weight);
+    if (sum > target)
+      return token.id;
+    if (token.weight > 0.0f)
+      last = token.id;
+  }
+  return last; // the product rounded up to the sum
+}
+
+} // namespace
+
+double uniformAt(uint64_t seed, uint64_t position) {
+  auto words = philox4x32({uint32_t(position), uint32_t(position >> 32), 0, 0},
+                          {uint32_t(seed), uint32_t(seed >> 32)});
+  return double((uint64_t(words[1]) << 32 | words[0]) >> 11) * 0x1p-53;
+}
+
+TokenChoice sampleToken(std::span<const float> logits, const SamplingParameters &parameters,
+                        uint64_t position, std::span<SamplingScratch> scratch) {
+  float largest = largestOf(logits);
+  if (largest != largest)
+    return {0, largest};
+  double logSum = logarithm(sumOfExponentials(logits, largest));
+  auto choose = [&](int32_t id) {
+    return TokenChoice{id, float(double(distance(logits[size_t(id)], largest)) - logSum)};
+  };
+
+  if (!(parameters.temperature > 0.0f)) {
+    auto first = std::find(logits.begin(), logits.end(), largest);
+    return choose(int32_t(first - logits.begin()));
+  }
+
+  size_t count = 0;
+  for (size_t id = 0; id < logits.size(); ++id)
+    if (logits[id] == logits[id])
+      scratch[count++] = {0.0f, int32_t(id)};
+  std::span<SamplingScratch> tokens = scratch.first(count);
+
+  LikelierFirst likelierFirst{logits};
+  if (parameters.topK > 0 && size_t(parameters.topK) < count) {
+    std::nth_element(tokens.begin(), tokens.begin() + parameters.topK, tokens.end(), likelierFirst);
+    tokens = tokens.first(size_t(parameters.topK));
+    std::sort(tokens.begin(), tokens.end(), lowerId);
+  }
+
+  // An infinite temperature must not turn an infinite distance into NaN.
+  float temperature = std::min(parameters.temperature, std::numeric_limits<float>::max());
+  for (SamplingScratch &token : tokens)
+    token.weight = exponential(distance(logits[size_t(token.id)], largest) / temperature);
+
+  // Weights are relative to the likeliest token's, which is 1: min-p is a bound on the weight.
+  float minP = std::min(parameters.minP, 1.0f);
+  if (parameters.topP < 1.0f) {
+    tokens = keepLikeliest(tokens, parameters.topP, minP, likelierFirst);
+  } else if (minP > 0.0f) {
+    auto end = std::remove_if(tokens.begin(), tokens.end(),
+                              [&](const SamplingScratch &token) { return token.weight < minP; });
+    tokens = tokens.first(size_t(end - tokens.begin()));
+  }
+  return choose(draw(tokens, uniformAt(parameters.seed, position)));
+}
+
+} // namespace strata

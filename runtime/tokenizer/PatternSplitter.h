@@ -1,0 +1,50 @@
+// Pre-tokenisation: regular expressions, applied in sequence, that cut a text into pieces.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/Status.h"
+#include "runtime/tokenizer/Vocabulary.h"
+
+struct pcre2_real_code_8;
+struct pcre2_real_match_context_8;
+
+namespace strata {
+
+/// Immutable after creation; safe to share between threads.
+class PatternSplitter {
+public:
+  /// Errors: Unimplemented (a pre-tokeniser without patterns, by name), InvalidData (a pattern that
+  /// does not compile: name, number, place and reason).
+  static Result<PatternSplitter> create(PreTokenizer preTokenizer);
+
+  /// The ends of the pieces of `text`, increasing; the last is text.size(). Matches and the gaps
+  /// between them are pieces alike, so nothing is lost. Bytes that are not UTF-8 are pieces apart,
+  /// and a pattern sees the text beside them as it sees the text's own ends.
+  /// Errors: InvalidData (a pattern that backtracks without bound on this text).
+  Result<std::vector<size_t>> split(std::string_view text) const;
+
+private:
+  struct CodeDeleter {
+    void operator()(pcre2_real_code_8 *code) const;
+  };
+  struct ContextDeleter {
+    void operator()(pcre2_real_match_context_8 *context) const;
+  };
+  using Code = std::unique_ptr<pcre2_real_code_8, CodeDeleter>;
+
+  PatternSplitter() = default;
+
+  Status splitPiece(size_t pattern, std::string_view text, size_t begin, size_t end, void *match,
+                    std::vector<size_t> &ends) const;
+
+  PreTokenizer preTokenizer_;
+  std::vector<Code> codes_;
+  std::unique_ptr<pcre2_real_match_context_8, ContextDeleter> context_;
+};
+
+} // namespace strata
