@@ -2,6 +2,7 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -29,51 +30,48 @@ void SpaceAttr::print(AsmPrinter &printer) const { printer << "<" << getName() <
 
 // Numbers print as F64 attributes do, so that every bit survives the text.
 Attribute RopeFrequenciesAttr::parse(AsmParser &parser, Type) {
-  double theta = 0, factor = 1, low = 1, high = 1, original = 0, betaFast = 32, betaSlow = 1;
+  Type f64 = Float64Type::get(parser.getContext());
+  FloatAttr theta, factor = FloatAttr::get(f64, 1), low = factor, high = factor;
+  FloatAttr original = FloatAttr::get(f64, 0), betaFast = FloatAttr::get(f64, 32), betaSlow = factor;
   int64_t width = 0;
   std::string scaling = "none";
-  auto parseDouble = [&](double &value) -> ParseResult {
-    FloatAttr attribute;
-    if (parser.parseAttribute(attribute, Float64Type::get(parser.getContext())))
-      return failure();
-    value = attribute.getValueAsDouble();
-    return success();
-  };
   auto parseField = [&]() -> ParseResult {
     StringRef key;
     SMLoc location = parser.getCurrentLocation();
     if (parser.parseKeyword(&key) || parser.parseEqual())
       return failure();
-    if (key == "theta")
-      return parseDouble(theta);
     if (key == "width")
       return parser.parseInteger(width);
     if (key == "scaling")
       return parser.parseString(&scaling);
-    if (key == "factor")
-      return parseDouble(factor);
-    if (key == "low_frequency_factor")
-      return parseDouble(low);
-    if (key == "high_frequency_factor")
-      return parseDouble(high);
-    if (key == "original_context")
-      return parseDouble(original);
-    if (key == "beta_fast")
-      return parseDouble(betaFast);
-    if (key == "beta_slow")
-      return parseDouble(betaSlow);
-    return parser.emitError(location) << "unknown rope parameter '" << key << "'";
+    FloatAttr *number = llvm::StringSwitch<FloatAttr *>(key)
+                            .Case("theta", &theta)
+                            .Case("factor", &factor)
+                            .Case("low_frequency_factor", &low)
+                            .Case("high_frequency_factor", &high)
+                            .Case("original_context", &original)
+                            .Case("beta_fast", &betaFast)
+                            .Case("beta_slow", &betaSlow)
+                            .Default(nullptr);
+    if (!number)
+      return parser.emitError(location) << "unknown rope parameter '" << key << "'";
+    return parser.parseAttribute(*number, f64);
   };
+  SMLoc location = parser.getCurrentLocation();
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater, parseField))
     return {};
+  if (!theta) {
+    parser.emitError(location) << "rope frequencies need theta";
+    return {};
+  }
   return parser.getChecked<RopeFrequenciesAttr>(parser.getContext(), theta, width, scaling, factor,
                                                 low, high, original, betaFast, betaSlow);
 }
 
 void RopeFrequenciesAttr::print(AsmPrinter &printer) const {
-  auto number = [&](StringRef key, double value) {
+  auto number = [&](StringRef key, FloatAttr value) {
     printer << ", " << key << " = ";
-    printer.printAttributeWithoutType(FloatAttr::get(Float64Type::get(getContext()), value));
+    printer.printAttributeWithoutType(value);
   };
   printer << "<width = " << getWidth();
   number("theta", getTheta());
@@ -90,18 +88,18 @@ void RopeFrequenciesAttr::print(AsmPrinter &printer) const {
 }
 
 LogicalResult RopeFrequenciesAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                          double theta, int64_t width, StringRef scaling,
-                                          double factor, double, double, double originalContext,
-                                          double, double) {
-  if (!(theta > 0))
+                                          FloatAttr theta, int64_t width, StringRef scaling,
+                                          FloatAttr factor, FloatAttr, FloatAttr,
+                                          FloatAttr originalContext, FloatAttr, FloatAttr) {
+  if (!(theta.getValueAsDouble() > 0))
     return emitError() << "rope theta must be above 0";
   if (width <= 0 || width % 2 != 0)
     return emitError() << "rope width " << width << " is not a positive even number";
   if (scaling != "none" && scaling != "linear" && scaling != "llama3" && scaling != "yarn")
     return emitError() << "unknown rope scaling '" << scaling << "'";
-  if (!(factor > 0))
+  if (!(factor.getValueAsDouble() > 0))
     return emitError() << "rope factor must be above 0";
-  if ((scaling == "llama3" || scaling == "yarn") && !(originalContext > 0))
+  if ((scaling == "llama3" || scaling == "yarn") && !(originalContext.getValueAsDouble() > 0))
     return emitError() << "rope scaling '" << scaling << "' needs its original context";
   return success();
 }

@@ -7,6 +7,8 @@ include "ir/StrataDialect.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/IR/CommonAttrConstraints.td"
+include "mlir/IR/CommonTypeConstraints.td"
 
 class Strata_Attr<string name, string attrMnemonic> : AttrDef<StrataDialect, name> {
   let mnemonic = attrMnemonic;
@@ -17,6 +19,9 @@ class Strata_Enum<string name, string summary, list<I32EnumAttrCase> cases>
   let cppNamespace = "::strata::ir";
   let genSpecializedAttr = 0;
 }
+
+/// As I64Attr, but signed in C++: sizes are compared and subtracted.
+def Strata_I64Attr : TypedSignlessIntegerAttrBase<I64, "int64_t", "64-bit signed count">;
 
 def Strata_LayerKind : Strata_Enum<"LayerKind", "what a layer is in the chain", [
   I32EnumAttrCase<"embedding", 0>, I32EnumAttrCase<"decoder", 1>, I32EnumAttrCase<"head", 2>]>;
@@ -71,14 +76,12 @@ def Strata_RopeFrequenciesAttr : Strata_Attr<"RopeFrequencies", "rope_frequencie
     `yarn` (a ramp from `beta_fast` to `beta_slow` rotations over the original context). A source
     tensor, where the weight names one, holds divisors that apply instead.
   }];
-  let parameters = (ins "double":$theta, "int64_t":$width,
+  let parameters = (ins "::mlir::FloatAttr":$theta, "int64_t":$width,
                         StringRefParameter<"none, linear, llama3, yarn">:$scaling,
-                        DefaultValuedParameter<"double", "1.0">:$factor,
-                        DefaultValuedParameter<"double", "1.0">:$low_frequency_factor,
-                        DefaultValuedParameter<"double", "1.0">:$high_frequency_factor,
-                        DefaultValuedParameter<"double", "0.0">:$original_context,
-                        DefaultValuedParameter<"double", "32.0">:$beta_fast,
-                        DefaultValuedParameter<"double", "1.0">:$beta_slow);
+                        "::mlir::FloatAttr":$factor, "::mlir::FloatAttr":$low_frequency_factor,
+                        "::mlir::FloatAttr":$high_frequency_factor,
+                        "::mlir::FloatAttr":$original_context, "::mlir::FloatAttr":$beta_fast,
+                        "::mlir::FloatAttr":$beta_slow);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }
@@ -86,7 +89,7 @@ def Strata_RopeFrequenciesAttr : Strata_Attr<"RopeFrequencies", "rope_frequencie
 def Strata_UnitCostAttr : Strata_Attr<"UnitCost", "unit_cost"> {
   let summary = "what a layer costs on a device, measured by planning it alone";
   let parameters = (ins "int64_t":$weight_bytes, "int64_t":$state_bytes, "int64_t":$arena_bytes,
-                        "int64_t":$commands, "double":$seconds);
+                        "int64_t":$commands, "int64_t":$nanoseconds);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 

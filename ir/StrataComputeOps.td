@@ -42,7 +42,7 @@ def Strata_RmsNormOp : Strata_ComputeOp<"rms_norm", [Pure, AllTypesMatch<["input
     ```
   }];
   let arguments = (ins Strata_Activation:$input, FlatSymbolRefAttr:$weight, F64Attr:$epsilon,
-                       OptionalAttr<I64Attr>:$heads);
+                       OptionalAttr<Strata_I64Attr>:$heads);
   let results = (outs Strata_Activation:$result);
   let assemblyFormat = "$input `,` $weight attr-dict `:` type($result)";
 }
@@ -76,7 +76,7 @@ def Strata_RopeOp : Strata_ComputeOp<"rope", [Pure, AllTypesMatch<["input", "res
     ```
   }];
   let arguments = (ins Strata_Activation:$input, FlatSymbolRefAttr:$frequencies, Strata_StepType:$step,
-                       Strata_RopePairsAttr:$pairs, I64Attr:$heads, I64Attr:$rotary_width,
+                       Strata_RopePairsAttr:$pairs, Strata_I64Attr:$heads, Strata_I64Attr:$rotary_width,
                        DefaultValuedAttr<F64Attr, "1.0">:$magnitude);
   let results = (outs Strata_Activation:$result);
   let assemblyFormat = "$input `,` $frequencies `[` $step `]` $pairs attr-dict `:` type($result)";
@@ -90,7 +90,7 @@ def Strata_KvWriteOp : Strata_ComputeOp<"kv_write", [MemoryEffects<[MemWrite]>]>
     ```
   }];
   let arguments = (ins Strata_Activation:$key, Strata_Activation:$value, FlatSymbolRefAttr:$state,
-                       Strata_StepType:$step, I64Attr:$layer);
+                       Strata_StepType:$step, Strata_I64Attr:$layer);
   let assemblyFormat = [{
     $key `,` $value `,` $state `[` $step `]` `layer` $layer attr-dict `:` type($key) `,` type($value)
   }];
@@ -109,8 +109,8 @@ def Strata_AttentionOp : Strata_ComputeOp<"attention", [MemoryEffects<[MemRead]>
     ```
   }];
   let arguments = (ins Strata_Activation:$query, FlatSymbolRefAttr:$state, Strata_StepType:$step,
-                       I64Attr:$layer, I64Attr:$query_heads, I64Attr:$kv_heads, F64Attr:$scale,
-                       OptionalAttr<I64Attr>:$window);
+                       Strata_I64Attr:$layer, Strata_I64Attr:$query_heads, Strata_I64Attr:$kv_heads, F64Attr:$scale,
+                       OptionalAttr<Strata_I64Attr>:$window);
   let results = (outs Strata_Activation:$result);
   let assemblyFormat = [{
     $query `,` $state `[` $step `]` `layer` $layer attr-dict `:` type($query) `->` type($result)

@@ -32,6 +32,10 @@ def StrataDialect : Dialect {
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
+  let extraClassDeclaration = [{
+    void registerTypes();
+    void registerAttributes();
+  }];
 }
 
 class Strata_Op<string mnemonic, list<Trait> traits = []> : Op<StrataDialect, mnemonic, traits>;

@@ -17,9 +17,9 @@ def Strata_StageOp : Strata_Op<"stage", [
     strata.stage @s0 on "cpu:x86-64-v4" layers [0, 24) embedding {...}
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$device, I64Attr:$first_layer,
-                       I64Attr:$end_layer, UnitAttr:$embedding, UnitAttr:$head,
-                       OptionalAttr<I64Attr>:$scratch);
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$device, Strata_I64Attr:$first_layer,
+                       Strata_I64Attr:$end_layer, UnitAttr:$embedding, UnitAttr:$head,
+                       OptionalAttr<Strata_I64Attr>:$scratch);
   let regions = (region SizedRegion<1>:$region);
   let assemblyFormat = [{
     $sym_name `on` $device `layers` $first_layer `to` $end_layer
@@ -30,7 +30,7 @@ def Strata_StageOp : Strata_Op<"stage", [
 
 def Strata_PortOp : Strata_Op<"port", [Symbol]> {
   let summary = "where rows enter or leave a stage";
-  let arguments = (ins SymbolNameAttr:$sym_name, Strata_PortDirectionAttr:$direction, I64Attr:$width);
+  let arguments = (ins SymbolNameAttr:$sym_name, Strata_PortDirectionAttr:$direction, Strata_I64Attr:$width);
   let assemblyFormat = "$sym_name $direction `width` $width attr-dict";
 }
 
@@ -45,7 +45,7 @@ def Strata_HandoffOp : Strata_Op<"handoff", [
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, SymbolRefAttr:$producer, SymbolRefAttr:$consumer,
-                       I64Attr:$rows, I64Attr:$slots);
+                       Strata_I64Attr:$rows, Strata_I64Attr:$slots);
   let assemblyFormat = [{
     $sym_name `:` $producer `->` $consumer `rows` $rows `slots` $slots attr-dict
   }];

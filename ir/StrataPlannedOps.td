@@ -27,7 +27,7 @@ def Strata_InvokeOp : Strata_ComputeOp<"invoke", [
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyRankedTensor>:$inputs, ArrayAttr:$slots,
                        Strata_ItemsAttr:$items, DenseI64ArrayAttr:$tied, StrAttr:$label,
-                       I64Attr:$layer, UnitAttr:$carries, UnitAttr:$logits);
+                       Strata_I64Attr:$layer, UnitAttr:$carries, UnitAttr:$logits);
   let results = (outs Variadic<AnyRankedTensor>:$outputs);
   let assemblyFormat = [{
     $kernel `(` $inputs `)` `slots` $slots `items` $items `tied` $tied $label `layer` $layer
@@ -65,7 +65,7 @@ def Strata_ArenaOp : Strata_Op<"arena", []> {
     ```
   }];
   let arguments = (ins TypedArrayAttrBase<Strata_IntervalAttr, "intervals">:$intervals,
-                       DenseI64ArrayAttr:$offsets, I64Attr:$peak, I64Attr:$lower_bound,
+                       DenseI64ArrayAttr:$offsets, Strata_I64Attr:$peak, Strata_I64Attr:$lower_bound,
                        UnitAttr:$proven);
   let results = (outs Variadic<Strata_BufferType>:$buffers);
   let assemblyFormat = [{
@@ -87,7 +87,7 @@ def Strata_DispatchOp : Strata_ComputeOp<"dispatch", [
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Strata_BufferType>:$buffers,
-                       ArrayAttr:$slots, Strata_ItemsAttr:$items, StrAttr:$label, I64Attr:$layer,
+                       ArrayAttr:$slots, Strata_ItemsAttr:$items, StrAttr:$label, Strata_I64Attr:$layer,
                        UnitAttr:$logits);
   let assemblyFormat = [{
     $kernel `(` $buffers `)` `slots` $slots `items` $items $label `layer` $layer

@@ -31,10 +31,10 @@ def Strata_ModelOp : Strata_Op<"model", [
   let arguments = (ins
     SymbolNameAttr:$sym_name,
     StrAttr:$family,                             // a word for people
-    I64Attr:$hidden, I64Attr:$layers, I64Attr:$vocabulary,
-    I64Attr:$max_context,                        // tokens of one sequence
-    I64Attr:$max_sequences,
-    I64Attr:$max_rows,                           // rows of the largest bucket: the chunk
+    Strata_I64Attr:$hidden, Strata_I64Attr:$layers, Strata_I64Attr:$vocabulary,
+    Strata_I64Attr:$max_context,                        // tokens of one sequence
+    Strata_I64Attr:$max_sequences,
+    Strata_I64Attr:$max_rows,                           // rows of the largest bucket: the chunk
     StrArrayAttr:$devices,                       // targets, one a stage
     DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$device_bytes, // capacity a device; 0 or absent: not limited
     OptionalAttr<DenseI64ArrayAttr>:$split,      // decoder layers a stage
@@ -44,7 +44,7 @@ def Strata_ModelOp : Strata_Op<"model", [
     DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$end_of_generation
   );
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$sym_name `attributes` attr-dict $body";
+  let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
   let hasVerifier = 1;
 }
 
@@ -93,8 +93,8 @@ def Strata_StateOp : Strata_Op<"state", [Symbol]> {
     ```
   }];
   let arguments = (ins
-    SymbolNameAttr:$sym_name, Strata_StateKindAttr:$kind, OptionalAttr<I64Attr>:$window,
-    I64Attr:$block_tokens, TypedArrayAttrBase<Strata_ComponentAttr, "components">:$components,
+    SymbolNameAttr:$sym_name, Strata_StateKindAttr:$kind, OptionalAttr<Strata_I64Attr>:$window,
+    Strata_I64Attr:$block_tokens, TypedArrayAttrBase<Strata_ComponentAttr, "components">:$components,
     DenseI64ArrayAttr:$layers
   );
   let assemblyFormat = [{
@@ -129,7 +129,7 @@ def Strata_ForwardOp : Strata_Op<"forward", [
     ```
   }];
   let arguments = (ins
-    SymbolNameAttr:$sym_name, OptionalAttr<I64Attr>:$rows, OptionalAttr<I64Attr>:$sequences,
+    SymbolNameAttr:$sym_name, OptionalAttr<Strata_I64Attr>:$rows, OptionalAttr<Strata_I64Attr>:$sequences,
     UnitAttr:$body, UnitAttr:$head
   );
   let regions = (region SizedRegion<1>:$region);
@@ -158,8 +158,8 @@ def Strata_LayerOp : Strata_Op<"layer", [
     ```
   }];
   let arguments = (ins
-    Strata_LayerKindAttr:$kind, I64Attr:$index, Variadic<AnyRankedTensor>:$inputs,
-    OptionalAttr<I64Attr>:$stage, OptionalAttr<Strata_UnitCostAttr>:$cost
+    Strata_LayerKindAttr:$kind, Strata_I64Attr:$index, Variadic<AnyRankedTensor>:$inputs,
+    OptionalAttr<Strata_I64Attr>:$stage, OptionalAttr<Strata_UnitCostAttr>:$cost
   );
   let results = (outs Variadic<AnyRankedTensor>:$outputs);
   let regions = (region SizedRegion<1>:$body);
