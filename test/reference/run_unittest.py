@@ -1,4 +1,4 @@
-"""Runs the unittest cases of one file for ctest: exit code 1 on a failure, 77 where one was skipped.
+"""Runs the unittest cases of one file for ctest: exit code 1 on a failure, 77 on a skip.
 
     run_unittest.py FILE.py [TEST NAME...]
 """

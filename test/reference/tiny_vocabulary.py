@@ -6,11 +6,12 @@ NORMAL, UNKNOWN, CONTROL, BYTE = 1, 2, 3, 6
 
 CHAT_TEMPLATE = (
     "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' }}"
-    "{{ message['content'] + '<|im_end|>' + '\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+    "{{ message['content'] + '<|im_end|>' + '\n' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
 )
 
 WORDS = (
-    "the and was they said with once upon time little girl play day big red ball saw his her mom park"
+    "the and was they said with once upon time little girl play day big red ball saw his her mom"
 ).split()
 
 

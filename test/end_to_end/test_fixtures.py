@@ -1,0 +1,31 @@
+"""One tiny random model per family of transformers', against what transformers computes."""
+
+import unittest
+
+from safetensors import read_safetensors
+from tools import EndToEnd, data
+
+
+class Fixtures(EndToEnd):
+    def check(self, name):
+        golden = read_safetensors(data(f"fixtures/{name}/golden.safetensors"))
+        plan = self.plan(data(f"fixtures/{name}"), "--kv", "f32", "--max-context", 512)
+        prompt, greedy = golden["prompt_ids"].tolist(), golden["greedy_ids"].tolist()
+        self.assert_close(self.logits(plan, prompt), golden["prompt_logits"], 2e-4)
+        self.assertEqual(self.generate(plan, prompt, len(greedy))["ids"], greedy)
+
+    def test_llama_rope_llama3(self):
+        self.check("llama-rope-llama3")
+
+    def test_mistral_window(self):
+        self.check("mistral-window")
+
+    def test_qwen2_bias(self):
+        self.check("qwen2-bias")
+
+    def test_qwen3_qknorm(self):
+        self.check("qwen3-qknorm")
+
+
+if __name__ == "__main__":
+    unittest.main()
