@@ -1,0 +1,188 @@
+// strata-run bench: prompt and generation speed of a plan on this machine.
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "runtime/Strata.h"
+#include "runtime/plan/PlanFile.h"
+#include "tools/run/Commands.h"
+#include "tools/run/Interrupt.h"
+#include "tools/run/ProgressBar.h"
+#include "tools/run/WeightTraffic.h"
+
+namespace strata::run {
+namespace {
+
+struct Options {
+  std::string plan;
+  uint32_t prompt = 512;
+  uint32_t generate = 128;
+  uint32_t batch = 1;
+  uint32_t repeat = 5;
+  uint32_t threads = 0;
+  uint64_t randomWeightsSeed = 0;
+  CLI::Option *promptOption = nullptr;
+  CLI::Option *generateOption = nullptr;
+  CLI::Option *randomWeightsOption = nullptr;
+  bool json = false;
+};
+
+struct Rates { ///< Tokens per second over the repeats.
+  double least, median, most;
+};
+
+Rates ratesOf(std::vector<double> samples) {
+  std::sort(samples.begin(), samples.end());
+  size_t half = samples.size() / 2;
+  double median = samples.size() % 2 ? samples[half] : (samples[half - 1] + samples[half]) / 2;
+  return {samples.front(), median, samples.back()};
+}
+
+nlohmann::ordered_json toJson(uint32_t tokens, const Rates &rates) {
+  return {
+      {"tokens", tokens},
+      {"tokens_per_second", {{"min", rates.least}, {"median", rates.median}, {"max", rates.most}}}};
+}
+
+/// Ids spread over the vocabulary, the same on every machine. What they say does not matter to
+/// speed.
+std::vector<int32_t> spreadIds(uint32_t count, uint32_t vocabulary) {
+  std::vector<int32_t> ids(count);
+  uint32_t state = 1;
+  for (int32_t &id : ids) {
+    state = state * 1664525 + 1013904223; // Numerical Recipes
+    id = static_cast<int32_t>((uint64_t(state) * vocabulary) >> 32);
+  }
+  return ids;
+}
+
+/// Runs `batch` requests at once to their end; the tokens per second of `counted` tokens each.
+Result<double> measure(Engine &engine, const InterruptScope &interrupt, uint32_t batch,
+                       uint32_t prompt, uint32_t generate, uint32_t counted) {
+  const fb::Plan &plan = engine.plan().plan();
+  std::vector<TokenEvent> events(2 * plan.max_sequences());
+  std::vector<int32_t> ids = spreadIds(prompt, plan.vocabulary_size());
+  auto begin = std::chrono::steady_clock::now();
+  for (uint32_t i = 0; i < batch; ++i) {
+    Request request{
+        .prompt = ids, .maxTokens = generate, .sampling = {}, .ignoreEndOfGeneration = true};
+    STRATA_RETURN_IF_ERROR(engine.submit(std::move(request)).status());
+  }
+  while (engine.busy()) {
+    STRATA_RETURN_IF_ERROR(engine.poll(events).status());
+    if (interrupt.requested())
+      return makeError(StatusCode::Cancelled, "interrupted before the first result");
+  }
+  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return double(batch) * counted / seconds;
+}
+
+Status checkAgainst(const fb::Plan &plan, Options &options) {
+  uint32_t context = plan.max_context();
+  // Only a length that was asked for is refused; the defaults follow a short context.
+  if (options.promptOption->count() == 0)
+    options.prompt = std::min(options.prompt, context - std::min(context, 1u));
+  if (options.generateOption->count() == 0)
+    options.generate = std::min(options.generate, context - std::min(context, 1u));
+  if (uint64_t(std::max(options.prompt, options.generate)) + 1 > context)
+    return makeError(StatusCode::InvalidArgument,
+                     "--prompt {} or --generate {} and one more token pass the plan's context of "
+                     "{} tokens",
+                     options.prompt, options.generate, context);
+  if (options.batch > plan.max_sequences())
+    return makeError(StatusCode::InvalidArgument,
+                     "--batch {} passes the plan's {} sequences; compile with a larger --max-seqs",
+                     options.batch, plan.max_sequences());
+  return Status::ok();
+}
+
+Status bench(Options options) {
+  {
+    STRATA_ASSIGN_OR_RETURN(std::shared_ptr<const PlanFile> plan, PlanFile::open(options.plan));
+    STRATA_RETURN_IF_ERROR(checkAgainst(plan->plan(), options));
+  }
+  uint64_t tokens = uint64_t(std::max(options.prompt, options.generate)) + 1;
+  EngineOptions engineOptions{
+      .threads = options.threads, .sequences = options.batch, .kvTokens = tokens * options.batch};
+  if (options.randomWeightsOption->count() > 0)
+    engineOptions.randomWeightsSeed = options.randomWeightsSeed;
+  STRATA_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
+                          Engine::create(options.plan, engineOptions));
+
+  // A prompt run ends with its first token; a generation run begins with a prompt of one id, whose
+  // step costs what every other step of it costs.
+  InterruptScope interrupt;
+  std::vector<double> promptRates, generationRates;
+  {
+    ProgressBar progress("bench", options.repeat + 1);
+    for (uint32_t i = 0; i <= options.repeat; ++i) { // the first warms caches and clocks up
+      progress.update(i);
+      STRATA_ASSIGN_OR_RETURN(double prompt, measure(*engine, interrupt, options.batch,
+                                                     options.prompt, 1, options.prompt));
+      STRATA_ASSIGN_OR_RETURN(double generation, measure(*engine, interrupt, options.batch, 1,
+                                                         options.generate, options.generate));
+      if (i > 0) {
+        promptRates.push_back(prompt);
+        generationRates.push_back(generation);
+      }
+    }
+  }
+
+  const fb::Plan &plan = engine->plan().plan();
+  Rates prompt = ratesOf(promptRates), generation = ratesOf(generationRates);
+  uint64_t stepBytes = weightBytesPerStep(plan, options.batch);
+  double gigabytes = static_cast<double>(stepBytes) * generation.median / options.batch / 1e9;
+  if (options.json) {
+    nlohmann::ordered_json result = {{"plan", options.plan},
+                                     {"model", plan.model() ? plan.model()->str() : ""},
+                                     {"batch", options.batch},
+                                     {"threads", options.threads},
+                                     {"repeat", options.repeat},
+                                     {"prompt", toJson(options.prompt, prompt)},
+                                     {"generation", toJson(options.generate, generation)},
+                                     {"weight_bytes_per_token", stepBytes / options.batch},
+                                     {"weight_gigabytes_per_second", gigabytes}};
+    fmt::print("{}\n", result.dump(2));
+    return Status::ok();
+  }
+  fmt::print("{:<12}{:>8}{:>8}{:>12}{:>12}{:>12}\n", "tokens/s", "length", "batch", "min", "median",
+             "max");
+  fmt::print("{:<12}{:>8}{:>8}{:>12.1f}{:>12.1f}{:>12.1f}\n", "prompt", options.prompt,
+             options.batch, prompt.least, prompt.median, prompt.most);
+  fmt::print("{:<12}{:>8}{:>8}{:>12.1f}{:>12.1f}{:>12.1f}\n", "generation", options.generate,
+             options.batch, generation.least, generation.median, generation.most);
+  fmt::print("generation reads {:.1f} MB of weights a token: {:.1f} GB/s\n",
+             static_cast<double>(stepBytes) / options.batch / 1e6, gigabytes);
+  return Status::ok();
+}
+
+} // namespace
+
+Action addBench(CLI::App &command) {
+  auto options = std::make_shared<Options>();
+  command.add_option("PLAN", options->plan, "A plan file")->required();
+  options->promptOption = command.add_option("--prompt", options->prompt, "Tokens of a prompt")
+                              ->check(CLI::PositiveNumber)
+                              ->capture_default_str();
+  options->generateOption =
+      command.add_option("--generate", options->generate, "Tokens to generate")
+          ->check(CLI::PositiveNumber)
+          ->capture_default_str();
+  command.add_option("--batch", options->batch, "Sequences at once")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command.add_option("--repeat", options->repeat, "Measurements, after one that warms up")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  options->randomWeightsOption = command.add_option("--random-weights", options->randomWeightsSeed,
+                                                    "Fill a plan without weights from this seed");
+  command.add_option("--threads", options->threads, "Threads; 0: one a core")
+      ->capture_default_str();
+  command.add_flag("--json", options->json, "Print one JSON object");
+  return [options] { return bench(*options); };
+}
+
+} // namespace strata::run

@@ -1,0 +1,17 @@
+// Ctrl-C as a question that long commands ask between two steps.
+#pragma once
+
+namespace strata::run {
+
+/// While one lives, SIGINT and SIGTERM only set a flag; a second one ends the process as usual.
+class InterruptScope {
+public:
+  InterruptScope();
+  ~InterruptScope();
+  InterruptScope(const InterruptScope &) = delete;
+  InterruptScope &operator=(const InterruptScope &) = delete;
+
+  bool requested() const;
+};
+
+} // namespace strata::run

@@ -1,0 +1,41 @@
+#include "tools/run/Prompt.h"
+
+namespace strata::run {
+
+CLI::Option *addIdsOption(CLI::App &command, std::vector<int32_t> &ids) {
+  return command.add_option("--ids", ids, "Token ids, such as 1,403,407")
+      ->delimiter(',')
+      ->expected(1)
+      ->type_name("ID,...")
+      ->multi_option_policy(CLI::MultiOptionPolicy::Throw);
+}
+
+void Prompt::addTo(CLI::App &command) {
+  textOption = command.add_option("PROMPT", text, "Text to continue");
+  idsOption = addIdsOption(command, ids);
+  command.add_flag("--special", special,
+                   "Control tokens written in the prompt, such as <|im_start|>, become their ids");
+}
+
+Result<std::vector<int32_t>> Prompt::resolve(const Tokenizer *tokenizer) const {
+  bool hasText = textOption->count() > 0, hasIds = idsOption->count() > 0;
+  if (hasText == hasIds)
+    return makeError(StatusCode::InvalidArgument, "give {} PROMPT or --ids",
+                     hasText ? "only one of" : "a");
+  if (hasIds)
+    return ids;
+  if (!tokenizer)
+    return makeError(StatusCode::InvalidArgument,
+                     "the plan has no vocabulary, since its checkpoint had none: give the prompt "
+                     "as --ids");
+  return tokenizer->encode(text, {.addBos = true, .parseSpecial = special});
+}
+
+Result<std::unique_ptr<Tokenizer>> planTokenizer(const PlanFile &plan) {
+  std::optional<Vocabulary> vocabulary = plan.vocabulary();
+  if (!vocabulary)
+    return std::unique_ptr<Tokenizer>();
+  return Tokenizer::create(std::move(*vocabulary));
+}
+
+} // namespace strata::run

@@ -1,0 +1,55 @@
+#include "tools/run/WeightTraffic.h"
+
+#include <set>
+#include <string_view>
+#include <utility>
+
+namespace strata::run {
+namespace {
+
+bool readsRowsAlone(const fb::Stage &stage, const fb::Command &command) {
+  std::string_view kernel = stage.kernels()->Get(command.kernel())->name()->string_view();
+  return kernel.substr(0, kernel.find('.')) == "embed";
+}
+
+/// The smallest bucket that takes the step with its head, in one launch; else nullptr.
+const fb::Bucket *decodeBucket(const fb::Plan &plan, uint32_t sequences, uint32_t &index) {
+  const fb::Bucket *best = nullptr;
+  for (uint32_t i = 0; i < plan.buckets()->size(); ++i) {
+    const fb::Bucket *bucket = plan.buckets()->Get(i);
+    bool takes = bucket->body() && bucket->head() && bucket->rows() >= sequences &&
+                 bucket->sequences() >= sequences;
+    if (takes && (!best || bucket->rows() < best->rows())) {
+      best = bucket;
+      index = i;
+    }
+  }
+  return best;
+}
+
+} // namespace
+
+uint64_t weightBytesPerStep(const fb::Plan &plan, uint32_t sequences) {
+  uint32_t bucket = 0;
+  if (!decodeBucket(plan, sequences, bucket))
+    return 0;
+  uint64_t bytes = 0;
+  for (const fb::Stage *stage : *plan.stages()) {
+    std::set<std::pair<uint32_t, uint64_t>> seen; // weight, offset inside it
+    for (const fb::Forward *forward : *stage->forwards()) {
+      if (forward->bucket() != bucket)
+        continue;
+      for (const fb::Command *command : *forward->commands()) {
+        if (command->kind() != fb::CommandKind::Dispatch || readsRowsAlone(*stage, *command))
+          continue;
+        for (const fb::Slot *slot : *command->slots())
+          if (slot->kind() == fb::SlotKind::Weight &&
+              seen.emplace(slot->object(), slot->offset()).second)
+            bytes += slot->bytes();
+      }
+    }
+  }
+  return bytes;
+}
+
+} // namespace strata::run
