@@ -58,6 +58,9 @@ STRATA_INLINE Lanes scaleByPower(Lanes a, Lanes n) {
   return {_mm512_mul_ps(scaled, factor(_mm512_sub_epi32(power, half)))};
 }
 
+STRATA_INLINE Lanes fromSigned(__m128i bytes) {
+  return {_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes))};
+}
 STRATA_INLINE Lanes fromHalf(__m256i half) { return {_mm512_cvtph_ps(half)}; }
 STRATA_INLINE __m256i toHalf(Lanes a) {
   return _mm512_cvtps_ph(a.all, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
@@ -143,6 +146,10 @@ STRATA_INLINE Lanes scaleByPower(Lanes a, Lanes n) {
   return {scale(a.low, n.low), scale(a.high, n.high)};
 }
 
+STRATA_INLINE Lanes fromSigned(__m128i bytes) {
+  return {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes)),
+          _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(bytes, 8)))};
+}
 STRATA_INLINE Lanes fromHalf(__m256i half) {
   return {_mm256_cvtph_ps(_mm256_castsi256_si128(half)),
           _mm256_cvtph_ps(_mm256_extracti128_si256(half, 1))};

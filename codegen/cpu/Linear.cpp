@@ -8,7 +8,7 @@
 // With few rows the bound is the weights' bytes: blocks are dequantised into registers and used
 // once. With many it is the fused multiply-adds: a tile of 16 outputs is dequantised into scratch,
 // and blocks of outputs x rows of it keep their sums in registers, each load serving several.
-#include "codegen/cpu/Families.h"
+#include "codegen/cpu/Decode.h"
 
 namespace strata::cpu::STRATA_ISA_NAMESPACE {
 namespace {
@@ -25,42 +25,10 @@ constexpr uint32_t maxRowBlock = 3;
 constexpr uint32_t outputBlockFor(uint32_t rowBlock) { return rowBlock == 1 ? 4 : 2; }
 #endif
 
-/// Columns that are dequantised together: whole blocks, whole lanes.
+/// Columns whose weights are dequantised at once: for 4 outputs 4 KiB, which stays in the L1 cache.
 template <class T>
-constexpr uint32_t groupOf = T::blockElements < laneCount ? laneCount : T::blockElements;
-
-template <class T> struct Group {
-  static_assert(groupOf<T> % laneCount == 0 && groupOf<T> % T::blockElements == 0);
-  static constexpr uint32_t bytes = groupOf<T> / T::blockElements * T::blockBytes;
-  Lanes pieces[groupOf<T> / laneCount];
-};
-
-template <class T> STRATA_INLINE Group<T> loadGroup(const uint8_t *from) {
-  Group<T> group;
-  if constexpr (T::blockElements == 1) {
-    group.pieces[0] = loadPlain<T>(from);
-  } else {
-    alignas(64) float values[groupOf<T>];
-    for (uint32_t i = 0; i < groupOf<T> / T::blockElements; ++i)
-      T::dequantise(from + i * T::blockBytes, values + i * T::blockElements);
-#pragma GCC unroll 16
-    for (uint32_t i = 0; i < groupOf<T> / laneCount; ++i)
-      group.pieces[i] = load(values + i * laneCount);
-  }
-  return group;
-}
-
-/// The last `count` < 16 columns, where blocks are smaller than the lanes.
-template <class T> STRATA_INLINE Lanes loadTail(const uint8_t *from, uint32_t count) {
-  if constexpr (T::blockElements == 1) {
-    return loadPlainPiece<T>(from, count);
-  } else {
-    alignas(64) float values[groupOf<T>] = {};
-    for (uint32_t i = 0; i < count / T::blockElements; ++i)
-      T::dequantise(from + i * T::blockBytes, values + i * T::blockElements);
-    return load(values);
-  }
-}
+constexpr uint64_t panelColumns =
+    T::blockElements * (T::blockElements < 256 ? 256 / T::blockElements : 1);
 
 /// What a block of outputs x rows reads and writes, at its first output and row.
 struct Operands {
@@ -81,10 +49,29 @@ STRATA_INLINE void finish(const Operands &operands, uint32_t row, uint32_t outpu
   *y = operands.accumulate ? *y + value : value;
 }
 
+/// Adds the products of `columns` columns of a plain type to the sums. `x` has rows `xStride`
+/// apart.
+template <class T, uint32_t OutputBlock, uint32_t RowBlock>
+STRATA_INLINE void addProducts(Lanes (&sums)[OutputBlock][RowBlock], const float *x,
+                               uint64_t xStride, const uint8_t *weight, uint64_t weightStride,
+                               uint64_t columns) {
+  forEachPiece(columns, [&](uint64_t column, uint32_t count) {
+    Lanes values[RowBlock];
+#pragma GCC unroll 16
+    for (uint32_t r = 0; r < RowBlock; ++r)
+      values[r] = loadPiece(x + r * xStride + column, count);
+#pragma GCC unroll 16
+    for (uint32_t o = 0; o < OutputBlock; ++o) {
+      Lanes loaded = loadPlainPiece<T>(weight + o * weightStride + column * T::blockBytes, count);
+#pragma GCC unroll 16
+      for (uint32_t r = 0; r < RowBlock; ++r)
+        sums[o][r] = fma(loaded, values[r], sums[o][r]);
+    }
+  });
+}
+
 template <class T, uint32_t OutputBlock, uint32_t RowBlock>
 void multiplyBlock(const Operands &operands) {
-  constexpr uint32_t group = groupOf<T>;
-  const float *x = operands.x;
   uint64_t columns = operands.columns;
   Lanes sums[OutputBlock][RowBlock];
 #pragma GCC unroll 16
@@ -93,29 +80,19 @@ void multiplyBlock(const Operands &operands) {
     for (uint32_t r = 0; r < RowBlock; ++r)
       sums[o][r] = splat(0);
 
-  const uint8_t *weight = operands.weight;
-  uint64_t column = 0;
-  for (; column + group <= columns; column += group, weight += Group<T>::bytes) {
-#pragma GCC unroll 16
-    for (uint32_t o = 0; o < OutputBlock; ++o) {
-      Group<T> loaded = loadGroup<T>(weight + o * operands.weightStride);
-#pragma GCC unroll 16
-      for (uint32_t i = 0; i < group / laneCount; ++i)
-#pragma GCC unroll 16
-        for (uint32_t r = 0; r < RowBlock; ++r)
-          sums[o][r] =
-              fma(loaded.pieces[i], load(x + r * columns + column + i * laneCount), sums[o][r]);
-    }
-  }
-  if constexpr (T::blockElements < laneCount) {
-    if (uint32_t rest = uint32_t(columns - column)) {
-#pragma GCC unroll 16
-      for (uint32_t o = 0; o < OutputBlock; ++o) {
-        Lanes loaded = loadTail<T>(weight + o * operands.weightStride, rest);
-#pragma GCC unroll 16
-        for (uint32_t r = 0; r < RowBlock; ++r)
-          sums[o][r] = fma(loaded, loadFirst(x + r * columns + column, rest), sums[o][r]);
-      }
+  if constexpr (T::blockElements == 1) {
+    addProducts<T>(sums, operands.x, columns, operands.weight, operands.weightStride, columns);
+  } else {
+    constexpr uint64_t panel = panelColumns<T>;
+    alignas(64) float decoded[OutputBlock][panel];
+    for (uint64_t first = 0; first < columns; first += panel) {
+      uint64_t width = columns - first < panel ? columns - first : panel;
+      for (uint32_t o = 0; o < OutputBlock; ++o)
+        decodeBlocks<T>(operands.weight + o * operands.weightStride +
+                            first / T::blockElements * T::blockBytes,
+                        width, decoded[o]);
+      addProducts<F32>(sums, operands.x + first, columns,
+                       reinterpret_cast<const uint8_t *>(decoded), sizeof decoded[0], width);
     }
   }
 #pragma GCC unroll 16
@@ -171,7 +148,7 @@ template <class T>
 void linear(const uint64_t *slots, uint32_t begin, uint32_t end, uint32_t worker) {
   auto rows = *pointerAt<const uint32_t>(slots, ValidRows);
   uint64_t columns = slots[Columns], outputs = slots[Outputs];
-  uint64_t blocks = columns / T::blockElements, weightStride = blocks * T::blockBytes;
+  uint64_t weightStride = columns / T::blockElements * T::blockBytes;
   for (uint64_t tile = begin; tile < end; ++tile) {
     uint64_t first = tile * linearTileOutputs;
     auto count =
@@ -191,9 +168,7 @@ void linear(const uint64_t *slots, uint32_t begin, uint32_t end, uint32_t worker
     }
     auto *scratch = reinterpret_cast<float *>(slots[Scratch] + worker * slots[ScratchStride]);
     for (uint32_t o = 0; o < count; ++o)
-      for (uint64_t block = 0; block < blocks; ++block)
-        T::dequantise(operands.weight + o * weightStride + block * T::blockBytes,
-                      scratch + o * columns + block * T::blockElements);
+      decodeBlocks<T>(operands.weight + o * weightStride, columns, scratch + o * columns);
     operands.weight = reinterpret_cast<const uint8_t *>(scratch);
     operands.weightStride = columns * sizeof(float);
     multiplyTile<F32>(operands, count, rows);
