@@ -1,9 +1,8 @@
 // A model that no family has, over the tensors of a small llama: in each layer attention and MLP
-// read the same normalised rows side by side, and the last layer adds the embedding once more, which
-// crosses the layers beside the residual.
+// read the same normalised rows side by side, and these rows skip both and are added as well.
 //
 //   make_checkpoint.py llama gguf --type q8_0 --seed 4 -o tiny.gguf
-//   strata-compile tiny.gguf --model parallel_block.mlir -o parallel.strata
+//   strata-compile parallel_block.mlir --checkpoint tiny.gguf -o parallel.strata
 !hidden = tensor<?x64xf32, #strata.space<hidden>>
 !query = tensor<?x64xf32, #strata.space<query>>
 !key = tensor<?x32xf32, #strata.space<key>>
@@ -44,8 +43,7 @@ strata.model @parallel attributes {family = "none", hidden = 64 : i64, layers = 
       %0 = strata.embed @embedding[%step] : !hidden
       strata.yield %0 : !hidden
     }
-    %b0:2 = strata.layer decoder 0 (%x = %e, %skip = %e) : (!hidden, !hidden)
-        -> (!hidden, !hidden) {
+    %b0 = strata.layer decoder 0 (%x = %e) : (!hidden) -> !hidden {
       %n = strata.rms_norm %x, @l0.norm {epsilon = 1e-05 : f64} : !hidden
       %q = strata.linear %n, @l0.q : !hidden -> !query
       %k = strata.linear %n, @l0.k : !hidden -> !key
@@ -64,10 +62,10 @@ strata.model @parallel attributes {family = "none", hidden = 64 : i64, layers = 
       %down = strata.linear %m, @l0.down : !inner -> !hidden
       %side = strata.add %o, %down : !hidden
       %y = strata.add %x, %side : !hidden
-      strata.yield %y, %skip : !hidden, !hidden
+      %z = strata.add %y, %n : !hidden
+      strata.yield %z : !hidden
     }
-    %b1 = strata.layer decoder 1 (%x = %b0#0, %skip = %b0#1) : (!hidden, !hidden)
-        -> !hidden {
+    %b1 = strata.layer decoder 1 (%x = %b0) : (!hidden) -> !hidden {
       %n = strata.rms_norm %x, @l1.norm {epsilon = 1e-05 : f64} : !hidden
       %q = strata.linear %n, @l1.q : !hidden -> !query
       %k = strata.linear %n, @l1.k : !hidden -> !key
@@ -86,7 +84,7 @@ strata.model @parallel attributes {family = "none", hidden = 64 : i64, layers = 
       %down = strata.linear %m, @l1.down : !inner -> !hidden
       %side = strata.add %o, %down : !hidden
       %y = strata.add %x, %side : !hidden
-      %z = strata.add %y, %skip : !hidden
+      %z = strata.add %y, %n : !hidden
       strata.yield %z : !hidden
     }
     strata.layer head 0 (%x = %b1) : (!hidden) -> () {

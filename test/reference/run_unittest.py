@@ -1,6 +1,6 @@
 """Runs the unittest cases of one file for ctest: exit code 1 on a failure, 77 on a skip.
 
-    run_unittest.py FILE.py [TEST NAME...]
+run_unittest.py FILE.py [TEST NAME...]
 """
 
 import os

@@ -158,7 +158,7 @@ class Evaluator(unittest.TestCase):
             make_gguf(Shape("llama"), checkpoint, "q8_0", seed=4)
             ours, model = evaluator.logits(text, checkpoint, PROMPT), load(checkpoint)
         positions = np.arange(len(PROMPT))
-        embedded = x = model.embedding[PROMPT]
+        x = model.embedding[PROMPT]
         for layer in model.layers:
             n = forward.rms_norm(x, layer.attention_norm, model.epsilon)
             q, k, v = (
@@ -166,8 +166,9 @@ class Evaluator(unittest.TestCase):
             )
             q, k = (forward.rotate(part, positions, model.rope) for part in (q, k))
             attended = forward.attend(q, k, v, positions, 0).reshape(len(n), -1)
-            x = x + layer.output(attended) + layer.down(forward.silu(layer.gate(n)) * layer.up(n))
-        x = forward.rms_norm(x + embedded, model.output_norm, model.epsilon)
+            x = x + n + layer.output(attended)
+            x = x + layer.down(forward.silu(layer.gate(n)) * layer.up(n))
+        x = forward.rms_norm(x, model.output_norm, model.epsilon)
         np.testing.assert_allclose(ours, x @ model.head.T, rtol=0, atol=1e-6)
 
 
