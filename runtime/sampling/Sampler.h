@@ -1,8 +1,20 @@
 // Sampling: one specification that every device follows, and its plain reference.
 //
-// In this order: temperature (0: the largest logit, ties to the lower id, and nothing below
-// applies), top-k, top-p, min-p, draw. The random number is f(seed, position): nothing is stored,
-// so moving or re-running a sequence changes nothing.
+// In this order:
+//   1. temperature (0: the largest logit, and nothing below applies);
+//   2. top-k: the k largest logits;
+//   3. top-p: of those, the fewest likeliest whose probabilities reach p of their sum, but one at
+//      least;
+//   4. min-p: of those, the ones with at least min-p times the likeliest's probability;
+//   5. draw: walking what is left by increasing id, the first token at which the running sum of the
+//      probabilities exceeds u times their sum, where u = uniformAt(seed, position).
+// Ties go to the lower id everywhere. NaN logits take no part; where all are NaN, id 0 with a NaN
+// log-probability comes back. Infinite logits are limits: +inf shares all mass with its equals,
+// -inf has none unless nothing else is there.
+//
+// The random number is f(seed, position): nothing is stored, so moving or re-running a sequence
+// changes nothing. Sums are in double and in an order that the logits alone fix, so results do not
+// depend on the processor.
 #pragma once
 
 #include <cstdint>
@@ -23,15 +35,19 @@ struct TokenChoice {
   float logProbability; ///< Natural log of the softmax of the raw logits at `id`.
 };
 
-/// Uniform in [0, 1) from (seed, position): a counter-based generator (Philox-style mixing).
+/// Uniform in [0, 1), a multiple of 2^-53: the top 53 bits of words 1 and 0 of Philox4x32-10 with
+/// the key `seed` and the counter `position` (both low word first).
 double uniformAt(uint64_t seed, uint64_t position);
 
-/// Chooses from `logits` (one row, at least one value). `scratch` has at least logits.size()
-/// entries. `position` is the position of the token being drawn. Allocates nothing.
+/// Working memory of sampleToken.
 struct SamplingScratch {
   float weight;
   int32_t id;
 };
+
+/// Chooses from `logits` (one row, at least one value). `scratch` has at least logits.size()
+/// entries; what it holds before does not matter. `position` is the position of the token being
+/// drawn. Allocates nothing. O(n); top-p adds O(m log n) for the m tokens that it keeps.
 TokenChoice sampleToken(std::span<const float> logits, const SamplingParameters &parameters,
                         uint64_t position, std::span<SamplingScratch> scratch);
 
