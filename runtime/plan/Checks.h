@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "codegen/cpu/KernelTable.h"
 #include "runtime/base/CheckedMath.h"
 #include "runtime/base/Status.h"
 #include "runtime/plan/PlanAccess.h"
@@ -28,6 +29,8 @@ template <class... Args> Status invalid(fmt::format_string<Args...> format, Args
 
 /// 1 to 255 bytes without control characters, so that a message can print it.
 Status checkName(std::string_view what, const flatbuffers::String *name);
+/// Errors: Unimplemented (not `cpu:` and an instruction set that this build knows).
+Status parseTarget(std::string_view target, cpu::Isa &isa);
 /// [offset, offset + bytes) lies in [0, size), without overflow.
 inline bool inside(uint64_t offset, uint64_t bytes, uint64_t size) {
   return offset <= size && bytes <= size - offset;

@@ -20,11 +20,8 @@ Status checkName(std::string_view what, const flatbuffers::String *name) {
   return {};
 }
 
-namespace {
-
-Status checkTarget(std::string_view target) {
+Status parseTarget(std::string_view target, cpu::Isa &isa) {
   constexpr std::string_view prefix = "cpu:";
-  cpu::Isa isa;
   if (target.starts_with(prefix) && cpu::parseIsa(target.substr(prefix.size()), isa))
     return {};
   return makeError(StatusCode::Unimplemented,
@@ -32,6 +29,8 @@ Status checkTarget(std::string_view target) {
                    "cpu:x86-64-v4; compile the model for one of these",
                    target);
 }
+
+namespace {
 
 // Layers are dealt out in order without a gap; the first stage embeds and the last has the head.
 Status checkStages(const fb::Plan &plan) {
@@ -48,7 +47,6 @@ Status checkStages(const fb::Plan &plan) {
       return invalid("two stages are named '{}'", name);
     STRATA_RETURN_IF_ERROR(
         checkName(fmt::format("the target of stage '{}'", name), stage.target()));
-    STRATA_RETURN_IF_ERROR(checkTarget(text(stage.target())));
     if (stage.first_layer() != layer || stage.end_layer() < layer)
       return invalid("stage '{}' holds layers [{}, {}) where [{}, ...) comes next", name,
                      stage.first_layer(), stage.end_layer(), layer);

@@ -183,11 +183,14 @@ Status checkLayout(std::string_view block, const fb::BlockLayout *layout) {
 } // namespace
 
 Status checkStageObjects(const fb::Plan &plan, const fb::Stage &stage) {
+  cpu::Isa isa;
+  STRATA_RETURN_IF_ERROR(parseTarget(text(stage.target()), isa));
   for (uint32_t i = 0; i < count(stage.kernels()); ++i) {
     const fb::Kernel &kernel = *stage.kernels()->Get(i);
     STRATA_RETURN_IF_ERROR(checkName(fmt::format("kernel {}", i), kernel.name()));
-    if (!cpu::findSignature(text(kernel.name())))
-      return invalid("kernel '{}' is of no family that this build knows", text(kernel.name()));
+    if (!cpu::findSignature(text(kernel.name())) || !cpu::findKernel(text(kernel.name()), isa))
+      return invalid("this build has no kernel '{}' for {}", text(kernel.name()),
+                     cpu::isaName(isa));
   }
   for (uint32_t i = 0; i < count(stage.weights()); ++i) {
     const fb::Weight &weight = *stage.weights()->Get(i);
