@@ -1,0 +1,260 @@
+#include "runtime/schedule/Schedule.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+#include "runtime/base/CheckedMath.h"
+
+namespace strata {
+
+Result<std::unique_ptr<Schedule>> Schedule::create(ScheduleConfig config) {
+  STRATA_RETURN_IF_ERROR(config.verify());
+  return std::unique_ptr<Schedule>(new Schedule(std::move(config)));
+}
+
+Schedule::Schedule(ScheduleConfig config)
+    : config_(std::move(config)), buckets_(config_), queue_(sequences_.end()) {
+  allocators_.reserve(config_.groups.size());
+  for (const ScheduleConfig::Group &group : config_.groups)
+    allocators_.emplace_back(group.blocks, config_.maxSequences, group.blocksPerSequence,
+                             group.blockOrder);
+  running_.reserve(config_.maxSequences);
+  freeSlots_.reserve(config_.maxSequences);
+  for (uint32_t slot = config_.maxSequences; slot-- > 0;)
+    freeSlots_.push_back(slot);
+  parts_.reserve(config_.maxSequences);
+  heads_.reserve(buckets_.maxRows());
+}
+
+Result<RequestId> Schedule::submit(Request request) { return enqueue(std::move(request), false); }
+
+Result<RequestId> Schedule::submitScoring(std::vector<int32_t> prompt) {
+  Request request;
+  request.prompt = std::move(prompt);
+  return enqueue(std::move(request), true);
+}
+
+Status Schedule::checkRequest(const Request &request, bool scoring) const {
+  if (draining_)
+    return makeError(StatusCode::FailedPrecondition,
+                     "the engine is draining and takes no further request");
+  size_t length = request.prompt.size();
+  if (length == 0)
+    return makeError(StatusCode::InvalidArgument,
+                     "the prompt is empty; at least one token is needed to start from");
+  if (length > config_.maxContext)
+    return makeError(
+        StatusCode::InvalidArgument,
+        "the prompt has {} tokens but the plan's context holds {}; shorten the prompt or "
+        "compile with a larger --max-context",
+        length, config_.maxContext);
+  if (!scoring && length == config_.maxContext)
+    return makeError(
+        StatusCode::InvalidArgument,
+        "the prompt has {} tokens and the plan's context holds {}, which leaves no room "
+        "for an answer; shorten the prompt or compile with a larger --max-context",
+        length, config_.maxContext);
+  for (size_t i = 0; i < length; ++i)
+    if (request.prompt[i] < 0 || uint32_t(request.prompt[i]) >= config_.vocabularySize)
+      return makeError(StatusCode::InvalidArgument,
+                       "id {} at position {} of the prompt is outside the vocabulary of {} tokens",
+                       request.prompt[i], i, config_.vocabularySize);
+  if (request.maxTokens == 0)
+    return makeError(StatusCode::InvalidArgument, "maxTokens is 0; at least 1 token is generated");
+  const SamplingParameters &sampling = request.sampling;
+  if (!(sampling.temperature >= 0) || std::isinf(sampling.temperature))
+    return makeError(StatusCode::InvalidArgument, "temperature is {}; allowed is 0 and above",
+                     sampling.temperature);
+  if (sampling.topK < 0)
+    return makeError(StatusCode::InvalidArgument, "top-k is {}; allowed is 0 (all) and above",
+                     sampling.topK);
+  if (!(sampling.topP > 0 && sampling.topP <= 1))
+    return makeError(StatusCode::InvalidArgument, "top-p is {}; allowed is above 0, up to 1",
+                     sampling.topP);
+  if (!(sampling.minP >= 0 && sampling.minP <= 1))
+    return makeError(StatusCode::InvalidArgument, "min-p is {}; allowed is 0 to 1", sampling.minP);
+  return Status::ok();
+}
+
+Result<RequestId> Schedule::enqueue(Request request, bool scoring) {
+  STRATA_RETURN_IF_ERROR(checkRequest(request, scoring));
+  auto length = static_cast<uint32_t>(request.prompt.size());
+  uint32_t limit = scoring ? 0 : std::min(request.maxTokens, config_.maxContext - length);
+  for (const ScheduleConfig::Group &group : config_.groups) {
+    uint32_t needed =
+        config_.blocksNeeded(group, length + limit, std::min(length, buckets_.maxRows()));
+    if (needed > group.blocks)
+      return makeError(
+          StatusCode::ResourceExhausted,
+          "a prompt of {} tokens and an answer of up to {} need {} blocks of state group "
+          "'{}', which has {}; ask for fewer tokens or give the state more memory",
+          length, limit, needed, group.name, group.blocks);
+  }
+  auto inserted = sequences_.try_emplace(sequences_.end(), ++lastId_);
+  Sequence &sequence = inserted->second;
+  sequence.request = std::move(request);
+  sequence.scoring = scoring;
+  sequence.limit = limit;
+  sequence.event.request = lastId_;
+  if (queue_ == sequences_.end())
+    queue_ = inserted;
+  return lastId_;
+}
+
+Status Schedule::cancel(RequestId request) {
+  auto found = sequences_.find(request);
+  if (found == sequences_.end() || found->second.phase == Phase::Ended)
+    return makeError(StatusCode::NotFound, "request {} is unknown or has already ended", request);
+  Sequence &sequence = found->second;
+  if (sequence.inStep)
+    sequence.cancelled = true;
+  else
+    end(sequence, FinishReason::Cancelled);
+  return Status::ok();
+}
+
+void Schedule::skipToQueued() {
+  while (queue_ != sequences_.end() && queue_->second.phase != Phase::Queued)
+    ++queue_;
+}
+
+bool Schedule::reserveBlocks(const Sequence &sequence, uint32_t slot) {
+  auto length = static_cast<uint32_t>(sequence.request.prompt.size());
+  for (size_t i = 0; i < allocators_.size(); ++i) {
+    uint32_t needed = config_.blocksNeeded(config_.groups[i], length + sequence.limit,
+                                           std::min(length, buckets_.maxRows()));
+    if (allocators_[i].reserve(slot, needed))
+      continue;
+    for (size_t taken = 0; taken < i; ++taken)
+      allocators_[taken].release(slot);
+    return false;
+  }
+  return true;
+}
+
+void Schedule::admit() {
+  while (queue_ != sequences_.end() && !freeSlots_.empty()) {
+    Sequence &sequence = queue_->second;
+    uint32_t slot = freeSlots_.back();
+    if (!reserveBlocks(sequence, slot))
+      return;
+    freeSlots_.pop_back();
+    sequence.slot = slot;
+    sequence.phase = Phase::Running;
+    running_.push_back(&sequence);
+    skipToQueued();
+  }
+}
+
+bool Schedule::takeEvent(TokenEvent &event) {
+  if (!firstEvent_)
+    return false;
+  Sequence &sequence = *firstEvent_;
+  firstEvent_ = sequence.nextEvent;
+  if (!firstEvent_)
+    lastEvent_ = nullptr;
+  event = sequence.event;
+  if (sequence.phase == Phase::Ended) {
+    sequences_.erase(event.request);
+  } else {
+    sequence.hasEvent = false;
+    sequence.nextEvent = nullptr;
+    sequence.event = {.request = event.request};
+  }
+  return true;
+}
+
+void Schedule::pushEvent(Sequence &sequence) {
+  if (sequence.hasEvent)
+    return;
+  sequence.hasEvent = true;
+  (lastEvent_ ? lastEvent_->nextEvent : firstEvent_) = &sequence;
+  lastEvent_ = &sequence;
+}
+
+void Schedule::end(Sequence &sequence, FinishReason reason) {
+  if (sequence.phase == Phase::Running) {
+    for (BlockAllocator &allocator : allocators_)
+      allocator.release(sequence.slot);
+    freeSlots_.push_back(sequence.slot);
+    std::erase(running_, &sequence);
+  }
+  sequence.phase = Phase::Ended;
+  // An untaken token of a request that is then cancelled becomes its last event.
+  sequence.event.finish = reason;
+  pushEvent(sequence);
+  skipToQueued();
+}
+
+Status Schedule::stepDone(const StepResult &result) {
+  if (!launched_)
+    return makeError(StatusCode::FailedPrecondition, "no launch is out");
+  uint32_t count = headsLaunched_ - headsDone_;
+  if (result.id.size() < count || result.logProbability.size() < count)
+    return makeError(StatusCode::Internal, "the result has {} ids for {} head rows",
+                     result.id.size(), count);
+  for (uint32_t i = 0; i < count; ++i)
+    if (result.id[i] < 0 || uint32_t(result.id[i]) >= config_.vocabularySize)
+      return makeError(StatusCode::Internal, "sampled id {} is outside the vocabulary of {} tokens",
+                       result.id[i], config_.vocabularySize);
+
+  launched_ = false;
+  // The sequences of a launch of the head alone are numbered by appearance, those of a body by
+  // part; head rows stand in order of both.
+  bool headAlone = !config_.buckets[bucket_].body;
+  uint32_t sequence = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    const HeadRow &head = heads_[headsDone_ + i];
+    if (headAlone && i > 0 && head.part != heads_[headsDone_ + i - 1].part)
+      ++sequence;
+    uint32_t index = headAlone ? sequence : head.part;
+    Part &part = parts_[head.part];
+    part.sampled = true;
+    part.id = result.id[i];
+    part.logProbability = result.logProbability[i];
+    if (index < result.nonfiniteLayer.size() && part.nonfiniteLayer < 0)
+      part.nonfiniteLayer = result.nonfiniteLayer[index];
+  }
+  headsDone_ = headsLaunched_;
+  if (headsDone_ == heads_.size())
+    finishStep();
+  return Status::ok();
+}
+
+void Schedule::finishStep() {
+  midStep_ = false;
+  for (const Part &part : parts_)
+    finishPart(part);
+}
+
+void Schedule::finishPart(const Part &part) {
+  Sequence &sequence = *part.sequence;
+  sequence.inStep = false;
+  sequence.position += part.rows;
+  if (sequence.cancelled)
+    return end(sequence, FinishReason::Cancelled);
+  if (part.nonfiniteLayer >= 0) {
+    sequence.event.nonfiniteLayer = part.nonfiniteLayer;
+    return end(sequence, FinishReason::NonFinite);
+  }
+  if (sequence.scoring) {
+    if (sequence.promptLeft() == 0)
+      end(sequence, FinishReason::Length);
+    return;
+  }
+  if (!part.sampled)
+    return;
+  ++sequence.generated;
+  sequence.event.id = part.id;
+  sequence.event.logProbability = part.logProbability;
+  const std::vector<int32_t> &ends = config_.endOfGeneration;
+  if (!sequence.request.ignoreEndOfGeneration &&
+      std::find(ends.begin(), ends.end(), part.id) != ends.end())
+    return end(sequence, FinishReason::Stop);
+  if (sequence.generated == sequence.limit)
+    return end(sequence, FinishReason::Length);
+  pushEvent(sequence);
+}
+
+} // namespace strata

@@ -1,0 +1,81 @@
+// Between construction and the last token the schedule allocates nothing. malloc itself is counted:
+// this executable replaces it for every thread and library in it.
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+
+#include "test/runtime/schedule/Harness.h"
+
+extern "C" void *__libc_malloc(size_t bytes);
+extern "C" void *__libc_calloc(size_t count, size_t bytes);
+extern "C" void *__libc_realloc(void *old, size_t bytes);
+extern "C" void *__libc_memalign(size_t alignment, size_t bytes);
+
+namespace {
+uint64_t allocations = 0;
+} // namespace
+
+extern "C" void *malloc(size_t bytes) {
+  ++allocations;
+  return __libc_malloc(bytes);
+}
+extern "C" void *calloc(size_t count, size_t bytes) {
+  ++allocations;
+  return __libc_calloc(count, bytes);
+}
+extern "C" void *realloc(void *old, size_t bytes) {
+  ++allocations;
+  return __libc_realloc(old, bytes);
+}
+extern "C" void *aligned_alloc(size_t alignment, size_t bytes) {
+  ++allocations;
+  return __libc_memalign(alignment, bytes);
+}
+
+namespace strata::test {
+namespace {
+
+TEST(Allocation, IsCounted) {
+  uint64_t before = allocations;
+  std::free(std::malloc(1));
+  delete new int;
+  EXPECT_GE(allocations, before + 1);
+}
+
+TEST(Allocation, NoneInStepsAndCancels) {
+  ScheduleConfig config = makeConfig({"r1s1", "r4s4", "b16s8", "b32s1", "h1", "h3"}, 6, 96);
+  addWindowGroup(config, 9);
+  addBinaryTails(config);
+  FakeExecutor executor(config);
+  auto schedule = std::move(*Schedule::create(config));
+  Step step = schedule->makeStep();
+  StepResult result = schedule->makeResult();
+  for (uint32_t i = 0; i < 60; ++i) {
+    Request request;
+    request.prompt = makePrompt(1 + i * 7 % 80, i);
+    request.maxTokens = 1 + i % 20;
+    ASSERT_TRUE(schedule->submit(std::move(request)).isOk());
+  }
+  ASSERT_TRUE(schedule->submitScoring(makePrompt(96, 1)).isOk());
+
+  uint64_t before = allocations, launches = 0, events = 0;
+  bool ok = true;
+  TokenEvent event;
+  while (schedule->busy() && ok) {
+    if (schedule->next(step)) {
+      if (++launches % 16 == 0 && launches / 4 <= 60)
+        ok = schedule->cancel(launches / 4).isOk() || true;
+      ok = ok && executor.run(step, result).isOk() && schedule->stepDone(result).isOk();
+    }
+    while (schedule->takeEvent(event))
+      ++events;
+  }
+  uint64_t counted = allocations - before;
+  EXPECT_TRUE(ok);
+  EXPECT_GT(launches, 100u);
+  EXPECT_GT(events, 100u);
+  EXPECT_EQ(counted, 0u);
+}
+
+} // namespace
+} // namespace strata::test

@@ -1,0 +1,62 @@
+// A model made of hashes under the schedule: its "state" is real blocks, so a wrong row, position,
+// block, slot or bucket changes the ids or is refused by name.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/schedule/Request.h"
+#include "runtime/schedule/ScheduleConfig.h"
+#include "runtime/stage/Executor.h"
+
+namespace strata::test {
+
+/// Every row writes hash(id, position) into its block of each group and then reads all that it may
+/// see; its hidden value is a hash of that. The id drawn is a hash of the hidden value, the seed
+/// and the position. Allocates nothing in run(), so that allocations can be counted around it.
+class FakeExecutor : public Executor {
+public:
+  explicit FakeExecutor(const ScheduleConfig &config);
+
+  Status run(const Step &step, StepResult &result) override;
+  std::span<const float> logits() const override { return {logits_.data(), logitsSize_}; }
+  uint32_t blockCount(uint32_t group) const override { return config_.groups[group].blocks; }
+
+  /// From now on the sequence of this slot reports a non-finite layer.
+  void poison(uint32_t slot, int32_t layer) { poisoned_[slot] = layer; }
+  void failWith(Status status) { failure_ = std::move(status); }
+
+private:
+  Status checkShape(const Step &step) const;
+  Status checkSequence(const Step &step, uint32_t sequence) const;
+  Status checkHeads(const Step &step) const;
+  Status runBody(const Step &step);
+  Result<uint64_t> see(const Step &step, uint32_t row) const;
+  void runHead(const Step &step, StepResult &result);
+
+  ScheduleConfig config_;
+  std::vector<std::vector<uint64_t>> pools_; ///< [group][block * blockTokens + token]
+  std::vector<int32_t> lastId_;              ///< [slot]
+  std::vector<int32_t> poisoned_;            ///< [slot]
+  std::vector<uint64_t> hidden_;             ///< [row] of the last body.
+  uint32_t hiddenRows_ = 0;
+  std::vector<float> logits_;
+  size_t logitsSize_ = 0;
+  Status failure_;
+};
+
+/// What the fake model gives without any schedule: the hidden value at `position` of `ids`.
+uint64_t hiddenAt(const ScheduleConfig &config, std::span<const int32_t> ids, uint32_t position);
+float fakeLogit(uint64_t hidden, uint32_t id);
+
+struct Generation {
+  std::vector<int32_t> ids;
+  FinishReason finish = FinishReason::None;
+  bool operator==(const Generation &) const = default;
+};
+
+/// What `request` generates when nothing else runs and nobody cancels it.
+Generation generateAlone(const ScheduleConfig &config, const Request &request);
+
+} // namespace strata::test
