@@ -1,4 +1,5 @@
-// The weight types of WeightTypes.h as values, for code that meets a type by name or by a file's id.
+// The weight types of WeightTypes.h as values, for code that meets a type by name or by a file's
+// id.
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,10 @@
 // The table of weight types: how many elements a block holds, how many bytes it takes and how it
-// becomes F32. The dialect's types, the packer and the plain kernels are all generic over this list;
-// a type added to `WeightTypeList` compiles and runs with no other change.
+// becomes F32. The dialect's types, the packer and the plain kernels are all generic over this
+// list; a type added to `WeightTypeList` compiles and runs with no other change.
 //
-// Block layouts are those of GGUF (formulas: one struct each). Blocks have no alignment, so fields are
-// loaded with memcpy. A scale times a small integer is exact in F32, so only the last addition rounds
-// and the order of evaluation does not change a bit.
+// Block layouts are those of GGUF (formulas: one struct each). Blocks have no alignment, so fields
+// are loaded with memcpy. A scale times a small integer is exact in F32, so only the last addition
+// rounds and the order of evaluation does not change a bit.
 #pragma once
 
 #include <bit>
@@ -27,6 +27,9 @@ inline uint16_t loadU16(const uint8_t *bytes) {
   std::memcpy(&value, bytes, sizeof value);
   return value;
 }
+
+/// `ggufId` of a type that GGUF files do not hold.
+inline constexpr uint32_t noGgufId = 0xFFFFFFFF;
 
 /// IEEE binary16 to binary32, subnormals kept.
 inline float halfToFloat(uint16_t half) {
