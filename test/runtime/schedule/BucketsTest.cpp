@@ -28,11 +28,13 @@ TEST(Buckets, EveryBatchGetsTheSmallestThatHoldsIt) {
       for (uint32_t rows = sequences; rows <= table.rowsFor(sequences); ++rows) {
         const ScheduleConfig::Bucket &chosen = config.buckets[table.body(rows, sequences, true)];
         ASSERT_TRUE(chosen.body && chosen.rows >= rows && chosen.sequences >= sequences);
-        for (const ScheduleConfig::Bucket &other : config.buckets)
-          if (other.body && other.rows >= rows && other.sequences >= sequences)
-            ASSERT_LE(std::pair(chosen.rows, chosen.sequences),
-                      std::pair(other.rows, other.sequences))
-                << set.name << " " << rows << " rows of " << sequences;
+        for (const ScheduleConfig::Bucket &other : config.buckets) {
+          if (!other.body || other.rows < rows || other.sequences < sequences)
+            continue;
+          ASSERT_LE(std::pair(chosen.rows, chosen.sequences),
+                    std::pair(other.rows, other.sequences))
+              << set.name << " " << rows << " rows of " << sequences;
+        }
       }
   }
 }
