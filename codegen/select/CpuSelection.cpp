@@ -1,0 +1,369 @@
+// Selection for the CPU: the plain kernels of codegen/cpu.
+#include "codegen/select/Selection.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+#include "runtime/base/CheckedMath.h"
+
+using namespace mlir;
+
+namespace strata {
+
+using namespace ir;
+
+namespace {
+
+constexpr int64_t linearTileOutputs = 16; // an item of `linear`
+
+/// Fills the slots of one selection, each by its name in the signature.
+class Filler {
+public:
+  Filler(MLIRContext *context, Selection &selection) : context(context), selection(selection) {}
+
+  Filler &buffer(StringRef name, int64_t index) {
+    return set(name, BufferSlotAttr::get(context, index));
+  }
+  Filler &weight(StringRef name, FlatSymbolRefAttr weight) {
+    return set(name, WeightSlotAttr::get(context, weight));
+  }
+  Filler &step(StringRef name, StringRef field) {
+    return set(name, StepSlotAttr::get(context, field));
+  }
+  Filler &step(StringRef field) { return step(field, field); }
+  Filler &out(StringRef field) { return set(field, OutSlotAttr::get(context, field)); }
+  Filler &table(StringRef field) { return set(field, TableSlotAttr::get(context, field)); }
+  Filler &integer(StringRef name, int64_t value) {
+    return set(name, ConstantSlotAttr::get(context, Builder(context).getI64IntegerAttr(value)));
+  }
+  Filler &number(StringRef name, double value) {
+    return set(name, ConstantSlotAttr::get(context, Builder(context).getF64FloatAttr(value)));
+  }
+  Filler &scratch(uint64_t bytes) {
+    set("scratch", ScratchSlotAttr::get(context, static_cast<int64_t>(bytes)));
+    return set("scratch_stride", ScratchStrideSlotAttr::get(context));
+  }
+  /// One component of a paged state and the constants that walk its blocks.
+  Filler &state(StringRef name, FlatSymbolRefAttr state, StringRef component, int64_t layer) {
+    return set(name, StateSlotAttr::get(context, state, component, layer));
+  }
+  Filler &paging(FlatSymbolRefAttr state) {
+    step("block_table", ("block_table." + state.getValue()).str());
+    for (StringRef constant : {"block_tokens", "block_stride", "max_blocks"})
+      set(constant, StateConstantSlotAttr::get(context, state, constant));
+    return *this;
+  }
+  Filler &set(StringRef name, Attribute value) {
+    selection.slots[name] = value;
+    return *this;
+  }
+
+private:
+  MLIRContext *context;
+  Selection &selection;
+};
+
+int64_t widthOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape().back(); }
+
+template <class SymbolOp> SymbolOp lookup(Operation *op, FlatSymbolRefAttr name) {
+  return SymbolTable::lookupNearestSymbolFrom<SymbolOp>(op, name);
+}
+
+std::string typeName(Operation *op, FlatSymbolRefAttr weight) {
+  Type element = lookup<WeightOp>(op, weight).getTensorType().getElementType();
+  return std::string(weightTypeOf(element)->name);
+}
+
+/// Builds selections for the ops of one layer.
+class CpuSelector {
+public:
+  CpuSelector(Operation *op, const SelectionContext &where)
+      : op(op), where(where), context(op->getContext()) {}
+
+  Selection start(std::string kernel, ArrayRef<Value> inputs, Value result) {
+    Selection selection;
+    selection.kernel = std::move(kernel);
+    selection.inputs.assign(inputs.begin(), inputs.end());
+    selection.result = result ? result.getType() : Type();
+    selection.items = where.headRows ? ItemsAttr::get(context, 0, 0, 1, 0)
+                                     : ItemsAttr::get(context, 1, 0, 0, 0);
+    return selection;
+  }
+
+  Selection embed(EmbedOp embed) {
+    Selection s = start("embed." + typeName(op, embed.getTableAttr()), {}, embed.getResult());
+    WeightOp table = lookup<WeightOp>(op, embed.getTableAttr());
+    fill(s)
+        .weight("table", embed.getTableAttr())
+        .buffer("y", 0)
+        .step("row_id")
+        .step("row_sequence")
+        .step("sequence_slot")
+        .table("last_id")
+        .integer("width", widthOf(embed.getResult()))
+        .integer("vocabulary", table.getTensorType().getDimSize(0))
+        .number("scale", embed.getScale().convertToDouble());
+    return s;
+  }
+
+  Selection rmsNorm(RmsNormOp norm) {
+    double epsilon = norm.getEpsilon().convertToDouble();
+    int64_t width = widthOf(norm.getResult());
+    if (auto heads = norm.getHeads()) {
+      Selection s = start("rms_norm_heads", {norm.getInput()}, norm.getResult());
+      s.inPlace = 0;
+      fill(s)
+          .buffer("x", 0)
+          .weight("weight", norm.getWeightAttr())
+          .integer("heads", *heads)
+          .integer("head_width", width / *heads)
+          .number("epsilon", epsilon);
+      return s;
+    }
+    Selection s = start("rms_norm", {norm.getInput()}, norm.getResult());
+    fill(s)
+        .buffer("x", 0)
+        .weight("weight", norm.getWeightAttr())
+        .buffer("y", 1)
+        .step("row_sequence", where.headRows ? "head_sequence" : "row_sequence")
+        .out("nonfinite_layer")
+        .integer("width", width)
+        .number("epsilon", epsilon)
+        .integer("layer", where.layer);
+    return s;
+  }
+
+  template <class Linear> Selection linear(Linear linear, Value residual) {
+    int64_t columns = widthOf(linear.getInput()), outputs = widthOf(linear.getResult());
+    SmallVector<Value> inputs{linear.getInput()};
+    if (residual)
+      inputs.push_back(residual);
+    Selection s =
+        start("linear." + typeName(op, linear.getWeightAttr()), inputs, linear.getResult());
+    if (residual)
+      s.inPlace = 1;
+    s.items = ItemsAttr::get(context, 0, 0, 0,
+                             static_cast<int64_t>(ceilDiv(outputs, linearTileOutputs)));
+    Filler filler = fill(s);
+    filler.buffer("x", 0)
+        .weight("weight", linear.getWeightAttr())
+        .buffer("y", 1)
+        .step("valid_rows", where.headRows ? "valid_head_rows" : "valid_rows")
+        .scratch(cpu::scratchBytes(s.kernel, static_cast<uint64_t>(columns)))
+        .integer("columns", columns)
+        .integer("outputs", outputs)
+        .integer("accumulate", residual ? 1 : 0);
+    if (linear.getBiasAttr())
+      filler.weight("bias", linear.getBiasAttr());
+    else
+      filler.integer("bias", 0);
+    return s;
+  }
+
+  Selection rope(RopeOp rope) {
+    Selection s = start("rope", {rope.getInput()}, rope.getResult());
+    s.inPlace = 0;
+    fill(s)
+        .buffer("x", 0)
+        .weight("frequencies", rope.getFrequenciesAttr())
+        .step("row_position")
+        .integer("heads", rope.getHeads())
+        .integer("head_width", widthOf(rope.getResult()) / rope.getHeads())
+        .integer("rotary_width", rope.getRotaryWidth())
+        .integer("interleaved", rope.getPairs() == RopePairs::interleaved)
+        .number("magnitude", rope.getMagnitude().convertToDouble());
+    return s;
+  }
+
+  Selection kvWrite(KvWriteOp write, StringRef component, Value rows) {
+    StateOp state = lookup<StateOp>(op, write.getStateAttr());
+    Selection s =
+        start(("kv_write." + state.findComponent(component).getType()).str(), {rows}, Value());
+    fill(s)
+        .buffer("x", 0)
+        .state("state", write.getStateAttr(), component, write.getLayer())
+        .paging(write.getStateAttr())
+        .step("row_sequence")
+        .step("row_position")
+        .integer("width", widthOf(rows));
+    return s;
+  }
+
+  Selection attention(AttentionOp attention) {
+    StateOp state = lookup<StateOp>(op, attention.getStateAttr());
+    int64_t heads = attention.getQueryHeads();
+    Selection s = start(("attention." + state.findComponent("k").getType() + "." +
+                         state.findComponent("v").getType())
+                            .str(),
+                        {attention.getQuery()}, attention.getResult());
+    s.items = ItemsAttr::get(context, heads, 0, 0, 0);
+    fill(s)
+        .buffer("q", 0)
+        .state("k", attention.getStateAttr(), "k", attention.getLayer())
+        .state("v", attention.getStateAttr(), "v", attention.getLayer())
+        .buffer("y", 1)
+        .paging(attention.getStateAttr())
+        .step("row_sequence")
+        .step("row_position")
+        .integer("query_heads", heads)
+        .integer("kv_heads", attention.getKvHeads())
+        .integer("key_width", widthOf(attention.getQuery()) / heads)
+        .integer("value_width", widthOf(attention.getResult()) / heads)
+        .number("scale", attention.getScale().convertToDouble())
+        .integer("window", attention.getWindow().value_or(0));
+    return s;
+  }
+
+  Selection gated(GatedOp gated) {
+    Selection s = start(("gated." + stringifyFunction(gated.getFunction())).str(),
+                        {gated.getGate(), gated.getUp()}, gated.getResult());
+    s.mayReuse = true;
+    fill(s).buffer("gate", 0).buffer("up", 1).buffer("y", 2).integer("width",
+                                                                     widthOf(gated.getResult()));
+    return s;
+  }
+
+  Selection activation(ActivationOp activation) {
+    Selection s = start(("activation." + stringifyFunction(activation.getFunction())).str(),
+                        {activation.getInput()}, activation.getResult());
+    s.mayReuse = true;
+    fill(s).buffer("x", 0).buffer("y", 1).integer("width", widthOf(activation.getResult()));
+    return s;
+  }
+
+  Selection add(AddOp add) {
+    Selection s = start("add", {add.getLhs(), add.getRhs()}, add.getResult());
+    s.mayReuse = true;
+    fill(s).buffer("a", 0).buffer("b", 1).buffer("y", 2).integer("width",
+                                                                 widthOf(add.getResult()));
+    return s;
+  }
+
+  Selection gatherRows(GatherRowsOp gather) {
+    Selection s = start("gather_rows", {gather.getInput()}, gather.getResult());
+    s.items = ItemsAttr::get(context, 0, 0, 1, 0);
+    fill(s).buffer("x", 0).buffer("y", 1).step("head_row").integer("width",
+                                                                  widthOf(gather.getResult()));
+    return s;
+  }
+
+  Selection sample(SampleOp sample) {
+    Selection s = start("sample", {sample.getLogits()}, Value());
+    int64_t vocabulary = widthOf(sample.getLogits());
+    Filler filler = fill(s);
+    filler.buffer("logits", 0).table("last_id").integer("vocabulary", vocabulary);
+    for (StringRef field : {"head_sequence", "sequence_slot", "sequence_length", "temperature",
+                            "top_k", "top_p", "min_p", "seed"})
+      filler.step(field);
+    for (StringRef field : {"id", "log_probability", "top_id", "top_log_probability"})
+      filler.out(field);
+    filler.scratch(cpu::scratchBytes(s.kernel, static_cast<uint64_t>(vocabulary)));
+    return s;
+  }
+
+  Selection receive(ReceiveOp receive) {
+    Selection s = start("copy_rows", {}, receive.getResult());
+    fill(s)
+        .set("x", PortSlotAttr::get(context, receive.getPortAttr()))
+        .buffer("y", 0)
+        .integer("width", widthOf(receive.getResult()));
+    return s;
+  }
+
+  Selection send(SendOp send) {
+    Selection s = start("copy_rows", {send.getInput()}, Value());
+    fill(s)
+        .buffer("x", 0)
+        .set("y", PortSlotAttr::get(context, send.getPortAttr()))
+        .integer("width", widthOf(send.getInput()));
+    return s;
+  }
+
+  Filler fill(Selection &selection) { return Filler(context, selection); }
+
+private:
+  Operation *op;
+  const SelectionContext &where;
+  MLIRContext *context;
+};
+
+LogicalResult requireKernel(Operation *op, const Selection &selection, cpu::Isa isa) {
+  if (cpu::findKernel(selection.kernel, isa))
+    return success();
+  std::string_view name = cpu::isaName(isa);
+  return op->emitOpError() << "needs kernel '" << selection.kernel << "', which target cpu:"
+                           << StringRef(name.data(), name.size()) << " does not have";
+}
+
+} // namespace
+
+FailureOr<SmallVector<Selection, 2>> selectKernels(Operation *op, const SelectionContext &where) {
+  CpuSelector selector(op, where);
+  SmallVector<Selection, 2> selections;
+  bool known =
+      TypeSwitch<Operation *, bool>(op)
+          .Case([&](EmbedOp o) { return selections.push_back(selector.embed(o)), true; })
+          .Case([&](RmsNormOp o) { return selections.push_back(selector.rmsNorm(o)), true; })
+          .Case([&](LinearOp o) { return selections.push_back(selector.linear(o, {})), true; })
+          .Case([&](LogitsOp o) {
+            selections.push_back(selector.linear(o, {}));
+            selections.back().logits = true;
+            return true;
+          })
+          .Case([&](RopeOp o) { return selections.push_back(selector.rope(o)), true; })
+          .Case([&](KvWriteOp o) {
+            selections.push_back(selector.kvWrite(o, "k", o.getKey()));
+            selections.push_back(selector.kvWrite(o, "v", o.getValue()));
+            return true;
+          })
+          .Case([&](AttentionOp o) { return selections.push_back(selector.attention(o)), true; })
+          .Case([&](GatedOp o) { return selections.push_back(selector.gated(o)), true; })
+          .Case([&](ActivationOp o) { return selections.push_back(selector.activation(o)), true; })
+          .Case([&](AddOp o) { return selections.push_back(selector.add(o)), true; })
+          .Case([&](GatherRowsOp o) { return selections.push_back(selector.gatherRows(o)), true; })
+          .Case([&](SampleOp o) { return selections.push_back(selector.sample(o)), true; })
+          .Case([&](ReceiveOp o) { return selections.push_back(selector.receive(o)), true; })
+          .Case([&](SendOp o) { return selections.push_back(selector.send(o)), true; })
+          .Default(false);
+  if (!known)
+    return op->emitOpError() << "has no kernel on a CPU";
+  for (const Selection &selection : selections)
+    if (failed(requireKernel(op, selection, where.isa)))
+      return failure();
+  return selections;
+}
+
+FailureOr<Selection> selectLinearAdd(LinearOp linear, Value residual,
+                                     const SelectionContext &where) {
+  Selection selection = CpuSelector(linear, where).linear(linear, residual);
+  if (failed(requireKernel(linear, selection, where.isa)))
+    return failure();
+  return selection;
+}
+
+Selection selectCopy(Value rows, bool headRows) {
+  MLIRContext *context = rows.getContext();
+  Selection s;
+  s.kernel = "copy_rows";
+  s.inputs = {rows};
+  s.result = rows.getType();
+  s.items = headRows ? ItemsAttr::get(context, 0, 0, 1, 0) : ItemsAttr::get(context, 1, 0, 0, 0);
+  Filler(context, s).buffer("x", 0).buffer("y", 1).integer("width", widthOf(rows));
+  return s;
+}
+
+FailureOr<ArrayAttr> orderedSlots(Operation *op, const Selection &selection) {
+  const cpu::Signature *signature = cpu::findSignature(selection.kernel);
+  if (!signature)
+    return op->emitOpError() << "needs kernel '" << selection.kernel << "', which has no signature";
+  SmallVector<Attribute> slots;
+  for (const cpu::SlotSpec &spec : signature->slots) {
+    Attribute slot = selection.slots.lookup(StringRef(spec.name.data(), spec.name.size()));
+    if (!slot)
+      return op->emitOpError() << "leaves slot '" << StringRef(spec.name.data(), spec.name.size())
+                               << "' of kernel '" << selection.kernel << "' empty";
+    slots.push_back(slot);
+  }
+  return ArrayAttr::get(op->getContext(), slots);
+}
+
+} // namespace strata

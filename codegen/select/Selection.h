@@ -1,0 +1,49 @@
+// Kernel selection: one compute op to one or more kernels of a target, with every slot filled.
+#pragma once
+
+#include <string>
+
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringMap.h"
+
+#include "codegen/cpu/KernelTable.h"
+#include "ir/Strata.h"
+
+namespace strata {
+
+/// A kernel chosen for an op, before its operands are renamed and its memory is tied.
+struct Selection {
+  std::string kernel;
+  llvm::SmallVector<mlir::Value> inputs;  ///< Tensor operands, in buffer-slot order.
+  mlir::Type result;                      ///< Null where the kernel makes no tensor.
+  llvm::StringMap<mlir::Attribute> slots; ///< By the names of the kernel's signature.
+  ir::ItemsAttr items;
+  int64_t inPlace = -1;    ///< The kernel overwrites this input: it must die here, or be copied first.
+  bool mayReuse = false;   ///< The result may take the memory of any input that dies here.
+  bool logits = false;     ///< The host reads the result after the launch.
+};
+
+/// Where an op stands, as far as its kernel depends on it.
+struct SelectionContext {
+  ir::StageOp stage;
+  cpu::Isa isa;
+  int64_t layer;    ///< -1 the embedding, the model's layer count the head.
+  bool headRows;    ///< The op's rows are gathered head rows.
+};
+
+/// Chooses kernels for `op`; several run in order (a KV write is one for K and one for V). Emits an
+/// error on the op where the target has none, naming the kernel that is missing.
+mlir::FailureOr<llvm::SmallVector<Selection, 2>> selectKernels(mlir::Operation *op,
+                                                               const SelectionContext &context);
+
+/// The linear op with its result added to `residual`, in place.
+mlir::FailureOr<Selection> selectLinearAdd(ir::LinearOp linear, mlir::Value residual,
+                                           const SelectionContext &context);
+
+/// A copy of rows, as kernels that work in place need where their input lives on.
+Selection selectCopy(mlir::Value rows, bool headRows);
+
+/// The signature's slots in order; an error on `op` where one is not filled.
+mlir::FailureOr<mlir::ArrayAttr> orderedSlots(mlir::Operation *op, const Selection &selection);
+
+} // namespace strata

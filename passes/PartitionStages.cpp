@@ -1,0 +1,172 @@
+// partition-stages: give every layer its stage.
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Remarks.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include "passes/PassOrder.h"
+#include "passes/Passes.h"
+#include "passes/planner/Partition.h"
+
+using namespace mlir;
+
+namespace strata {
+#define GEN_PASS_DEF_PARTITIONSTAGES
+#include "passes/Passes.h.inc"
+
+namespace {
+
+using namespace ir;
+
+planner::PartitionProblem describe(ModelOp model, ArrayRef<LayerOp> layers) {
+  planner::PartitionProblem problem;
+  llvm::DenseMap<StringAttr, size_t> index;
+  for (WeightOp weight : model.getOps<WeightOp>()) {
+    index[weight.getSymNameAttr()] = problem.weightBytes.size();
+    problem.weightBytes.push_back(*weightBytes(weight.getTensorType()));
+  }
+  for (LayerOp layer : layers) {
+    planner::Unit unit;
+    llvm::SmallDenseSet<size_t> weights;
+    layer.walk([&](Operation *op) {
+      for (NamedAttribute attribute : op->getAttrs())
+        if (auto name = dyn_cast<FlatSymbolRefAttr>(attribute.getValue()))
+          if (auto found = index.find(name.getAttr()); found != index.end())
+            if (weights.insert(found->second).second)
+              unit.weights.push_back(found->second);
+    });
+    if (auto cost = layer.getCost()) {
+      unit.stateBytes = cost->getStateBytes();
+      unit.arenaBytes = cost->getArenaBytes();
+      unit.decodeTime = cost->getNanoseconds();
+    }
+    problem.units.push_back(std::move(unit));
+  }
+  for (int64_t device = 0; device < static_cast<int64_t>(model.getDevices().size()); ++device)
+    problem.capacity.push_back(model.getDeviceBytes().empty() ? 0 : model.getDeviceBytes()[device]);
+  return problem;
+}
+
+double mebibytes(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
+struct PartitionStagesPass
+    : OrderedPass<impl::PartitionStagesBase<PartitionStagesPass>, PartitionStagesPass> {
+  LogicalResult runOnModel(ModelOp model) {
+    ForwardOp forward = *model.getOps<ForwardOp>().begin();
+    SmallVector<LayerOp> layers(forward.getOps<LayerOp>());
+    size_t devices = model.getDevices().size();
+    if (devices > layers.size())
+      return model.emitOpError() << "cannot be cut into " << devices << " stages: it has "
+                                 << layers.size() << " units (embedding, " << model.getLayers()
+                                 << " layers, head); name at most " << layers.size() << " devices";
+
+    planner::PartitionProblem problem = describe(model, layers);
+    std::vector<size_t> cuts;
+    if (model.getSplit()) {
+      if (failed(cutAsAsked(model, cuts)))
+        return failure();
+      for (size_t stage = 0; stage < devices; ++stage)
+        if (!fits(problem, cuts, stage))
+          return refuse(model, problem, cuts);
+    } else if (auto best = planner::partition(problem)) {
+      cuts = *best;
+    } else {
+      return refuse(model, problem, evenCuts(layers.size(), devices));
+    }
+
+    Builder builder(model.getContext());
+    for (size_t stage = 0; stage < devices; ++stage) {
+      for (size_t unit = cuts[stage]; unit < cuts[stage + 1]; ++unit)
+        layers[unit].setStageAttr(builder.getI64IntegerAttr(static_cast<int64_t>(stage)));
+      planner::StageBytes bytes = planner::stageBytes(problem, cuts[stage], cuts[stage + 1]);
+      remark::passed(model.getLoc(),
+                     remark::RemarkOpts::name("stage").category("strata-partition-stages"))
+          << remark::metric("Stage", stage)
+          << remark::metric("FirstUnit", layers[cuts[stage]].getUnitName())
+          << remark::metric("LastUnit", layers[cuts[stage + 1] - 1].getUnitName())
+          << remark::metric("WeightBytes", bytes.weights)
+          << remark::metric("StateBytes", bytes.state)
+          << remark::metric("ArenaBytes", bytes.arena);
+    }
+    return success();
+  }
+
+private:
+  LogicalResult cutAsAsked(ModelOp model, std::vector<size_t> &cuts) {
+    ArrayRef<int64_t> split = *model.getSplit();
+    int64_t sum = 0;
+    for (auto [index, layers] : llvm::enumerate(split)) {
+      if (layers < 0)
+        return model.emitOpError() << "split gives stage " << index << " " << layers << " layers";
+      bool end = index == 0 || index + 1 == split.size();
+      if (layers == 0 && !end)
+        return model.emitOpError() << "split gives stage " << index
+                                   << " nothing; only the first (embedding) and the last (head) "
+                                      "stage may have 0 layers";
+      sum += layers;
+    }
+    if (sum != model.getLayers())
+      return model.emitOpError() << "split adds up to " << sum << " layers, the model has "
+                                 << model.getLayers();
+    size_t unit = 0;
+    cuts.push_back(0);
+    for (auto [index, layers] : llvm::enumerate(split)) {
+      unit += static_cast<size_t>(layers) + (index == 0) + (index + 1 == split.size());
+      cuts.push_back(unit);
+    }
+    return success();
+  }
+
+  static bool fits(const planner::PartitionProblem &problem, ArrayRef<size_t> cuts, size_t stage) {
+    int64_t capacity = problem.capacity[stage];
+    return capacity == 0 ||
+           planner::stageBytes(problem, cuts[stage], cuts[stage + 1]).total() <= capacity;
+  }
+
+  static std::vector<size_t> evenCuts(size_t units, size_t devices) {
+    std::vector<size_t> cuts;
+    for (size_t device = 0; device <= devices; ++device)
+      cuts.push_back(units * device / devices);
+    return cuts;
+  }
+
+  /// The table, the shortfall and what each part would have to shrink to.
+  LogicalResult refuse(ModelOp model, const planner::PartitionProblem &problem,
+                       const std::vector<size_t> &cuts) {
+    std::string table;
+    llvm::raw_string_ostream stream(table);
+    stream << llvm::formatv("\n{0,-8}{1,12}{2,12}{3,12}{4,12}{5,12}{6,12}\n", "stage", "weights",
+                            "state", "arena", "sum", "device", "short");
+    int64_t worst = 0, worstState = 0;
+    for (size_t stage = 0; stage + 1 < cuts.size(); ++stage) {
+      planner::StageBytes bytes = planner::stageBytes(problem, cuts[stage], cuts[stage + 1]);
+      int64_t capacity = problem.capacity[stage];
+      int64_t shortfall = capacity ? std::max<int64_t>(0, bytes.total() - capacity) : 0;
+      if (shortfall > worst) {
+        worst = shortfall;
+        worstState = bytes.state;
+      }
+      stream << llvm::formatv("{0,-8}{1,12:f2}{2,12:f2}{3,12:f2}{4,12:f2}{5,12:f2}{6,12:f2}\n",
+                              stage, mebibytes(bytes.weights), mebibytes(bytes.state),
+                              mebibytes(bytes.arena), mebibytes(bytes.total()),
+                              mebibytes(capacity), mebibytes(shortfall));
+    }
+    InFlightDiagnostic diagnostic = model.emitOpError()
+                                    << "does not fit its devices (MiB):" << table << "short by "
+                                    << llvm::formatv("{0:f2} MiB", mebibytes(worst)).str() << "; ";
+    if (worst < worstState) {
+      // State is proportional to context times sequences.
+      double keep = 1.0 - static_cast<double>(worst) / static_cast<double>(worstState);
+      diagnostic << "a context of "
+                 << static_cast<int64_t>(static_cast<double>(model.getMaxContext()) * keep)
+                 << " tokens instead of " << model.getMaxContext() << " would fit, or "
+                 << "fewer sequences than " << model.getMaxSequences();
+    } else {
+      diagnostic << "a smaller context cannot help; use another device, a smaller weight type or a "
+                    "smaller --max-batch-tokens";
+    }
+    return diagnostic;
+  }
+};
+
+} // namespace
+} // namespace strata

@@ -1,0 +1,84 @@
+// profile-units: measure each layer by planning it alone.
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Remarks.h"
+#include "mlir/Pass/PassManager.h"
+
+#include "codegen/targets/Target.h"
+#include "passes/PassOrder.h"
+#include "passes/Passes.h"
+
+using namespace mlir;
+
+namespace strata {
+#define GEN_PASS_DEF_PROFILEUNITS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+using namespace ir;
+
+/// What one stage of a planned model takes.
+UnitCostAttr measure(ModelOp model, StageOp stage, const Target &target) {
+  int64_t weights = 0, state = 0, arena = 0, commands = 0;
+  for (WeightOp weight : stage.getOps<WeightOp>())
+    weights += *weightBytes(weight.getTensorType());
+  for (StateOp group : stage.getOps<StateOp>())
+    state += group.getBlockBytes() *
+             group.getBlocksPerSequence(model.getMaxContext(), model.getMaxRows()) *
+             model.getMaxSequences();
+  for (ForwardOp forward : stage.getOps<ForwardOp>()) {
+    ArenaOp placed = *forward.getBlock().getOps<ArenaOp>().begin();
+    arena = std::max<int64_t>(arena, placed.getPeak());
+    auto dispatches = forward.getBlock().getOps<DispatchOp>();
+    commands = std::max<int64_t>(commands, std::distance(dispatches.begin(), dispatches.end()));
+  }
+  // A decode step reads every weight once; an embedding reads a row a sequence.
+  double bytes = stage.getEmbedding() ? 4.0 * static_cast<double>(model.getHidden()) *
+                                            static_cast<double>(model.getMaxSequences())
+                                      : static_cast<double>(weights);
+  double nanoseconds = bytes / target.bytesPerSecond * 1e9;
+  return UnitCostAttr::get(model.getContext(), weights, state, arena, commands,
+                           static_cast<int64_t>(nanoseconds));
+}
+
+struct ProfileUnitsPass : OrderedPass<impl::ProfileUnitsBase<ProfileUnitsPass>, ProfileUnitsPass> {
+  LogicalResult runOnModel(ModelOp model) {
+    auto target = findTarget(cast<StringAttr>(model.getDevices()[0]).str());
+    if (!target.isOk())
+      return model.emitOpError() << target.status().toString();
+    SmallVector<LayerOp> layers((*model.getOps<ForwardOp>().begin()).getOps<LayerOp>());
+
+    // The same model with every unit on a stage of its own, in its largest bucket, planned by the
+    // very passes that plan the whole.
+    OpBuilder builder = OpBuilder::atBlockEnd(&model.getBody().front());
+    auto alone = cast<ModelOp>(builder.clone(*model));
+    int64_t units = static_cast<int64_t>(layers.size());
+    alone.setDevicesAttr(
+        builder.getArrayAttr(SmallVector<Attribute>(units, model.getDevices()[0])));
+    alone.setDeviceBytes(SmallVector<int64_t>(units, 0));
+    SmallVector<int64_t> split(units, 1);
+    split.front() = split.back() = 0;
+    alone.setSplit(split);
+    alone.setBuckets(SmallVector<int64_t>{
+        model.getMaxRows(), std::min(model.getMaxRows(), model.getMaxSequences())});
+    leavePass(alone, "profile-units");
+    OpPassManager manager(ModelOp::getOperationName());
+    std::string text;
+    llvm::raw_string_ostream errors(text);
+    if (failed(addPipeline(manager, "profile-units", "plan-memory", errors)))
+      return model.emitOpError() << text;
+    if (failed(runPipeline(manager, alone)))
+      return failure();
+
+    for (auto [layer, stage] : llvm::zip(layers, alone.getOps<StageOp>()))
+      layer.setCostAttr(measure(alone, stage, *target));
+    alone.erase();
+    remark::analysis(model.getLoc(),
+                     remark::RemarkOpts::name("units").category("strata-profile-units"))
+        << remark::metric("Units", units);
+    return success();
+  }
+};
+
+} // namespace
+} // namespace strata

@@ -1,0 +1,332 @@
+// select-kernels: compute ops become invocations of kernels.
+//
+// Layers are inlined: what was a layer is from here on a run of invocations with the same layer number.
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Remarks.h"
+
+#include "codegen/select/Selection.h"
+#include "codegen/targets/Target.h"
+#include "passes/PassOrder.h"
+#include "passes/Passes.h"
+
+using namespace mlir;
+
+namespace strata {
+#define GEN_PASS_DEF_SELECTKERNELS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+using namespace ir;
+
+/// Lowers the ops of one block (a layer's, or the ports' of a forward) into the forward that `builder`
+/// stands in.
+class BlockLowering {
+public:
+  BlockLowering(OpBuilder &builder, StageOp stage, cpu::Isa isa, int64_t layer, std::string unit,
+                DenseMap<Value, Value> &renamed)
+      : builder(builder), stage(stage), isa(isa), layer(layer), unit(std::move(unit)),
+        renamed(renamed) {}
+
+  /// `residual` is the block's value at offset 0 of the arena when it begins, or null; `leaves` the
+  /// value that must be there when it ends, or null.
+  LogicalResult run(Block &block, Value residual, Value leaves);
+
+  int64_t fusedAdds() const { return fused.size(); }
+
+private:
+  void findFusions(Block &block);
+  void numberUses(Block &block);
+  LogicalResult lower(Operation *op);
+  LogicalResult emit(Operation *op, Selection selection, Value result);
+  Value invoke(Operation *op, const Selection &selection, ArrayRef<Value> inputs, int64_t tied,
+               bool carries, bool &failedSlots);
+
+  /// Whether no op after `op` reads `value`.
+  bool diesAt(Value value, Operation *op) const {
+    auto last = lastUse.find(value);
+    return value != leaves && (last == lastUse.end() || last->second <= position.lookup(op));
+  }
+
+  OpBuilder &builder;
+  StageOp stage;
+  cpu::Isa isa;
+  int64_t layer;
+  std::string unit;
+  DenseMap<Value, Value> &renamed; // tensor values of compute ops to those of invocations
+
+  Value residual, leaves;
+  DenseMap<Operation *, AddOp> fused;       // a linear and the addition that it runs in
+  DenseMap<AddOp, LinearOp> fusedLinear;    // the same, from the addition
+  DenseMap<Operation *, int64_t> position;  // where an op runs; a fused linear runs at its addition
+  DenseMap<Value, int64_t> lastUse;
+  llvm::SmallDenseSet<Value> atOffsetZero;  // values in the residual's memory
+  llvm::SmallDenseSet<Value> gathered;
+};
+
+void BlockLowering::findFusions(Block &block) {
+  for (auto add : block.getOps<AddOp>()) {
+    for (Value side : {add.getRhs(), add.getLhs()}) {
+      auto linear = side.getDefiningOp<LinearOp>();
+      Value other = side == add.getRhs() ? add.getLhs() : add.getRhs();
+      // The sum overwrites `other`: nothing may read it later, the linear's own input least of all.
+      if (!linear || !side.hasOneUse() || linear->getBlock() != &block || linear.getInput() == other)
+        continue;
+      bool readLater = other == leaves || llvm::any_of(other.getUsers(), [&](Operation *user) {
+                         return user != add && (user->getBlock() != &block ||
+                                                add->isBeforeInBlock(user));
+                       });
+      // A linear that was fused itself runs at its own addition, which may come after this one.
+      if (readLater || fused.contains(linear))
+        continue;
+      fused[linear] = add;
+      fusedLinear[add] = linear;
+      break;
+    }
+  }
+}
+
+void BlockLowering::numberUses(Block &block) {
+  int64_t next = 0;
+  for (Operation &op : block)
+    position[&op] = next++;
+  for (auto [linear, add] : fused)
+    position[linear] = position.lookup(add);
+  for (Operation &op : block)
+    for (Value operand : op.getOperands()) {
+      int64_t &last = lastUse.try_emplace(operand, -1).first->second;
+      last = std::max(last, position.lookup(&op));
+    }
+}
+
+LogicalResult BlockLowering::run(Block &block, Value residualIn, Value leavesOut) {
+  residual = residualIn;
+  leaves = leavesOut;
+  if (residual)
+    atOffsetZero.insert(residual);
+  findFusions(block);
+  numberUses(block);
+  for (Operation &op : block) {
+    if (isa<YieldOp, LayerOp>(op) || fused.contains(&op))
+      continue;
+    if (failed(lower(&op)))
+      return failure();
+  }
+  if (!leaves || atOffsetZero.contains(leaves))
+    return success();
+  // The value that leaves was made elsewhere: move it to where the next layer looks.
+  bool failedSlots = false;
+  Operation *end = &block.back();
+  Value moved = invoke(end, selectCopy(leaves, false), {renamed.lookup(leaves)}, -1,
+                       /*carries=*/true, failedSlots);
+  renamed[leaves] = moved;
+  return failure(failedSlots);
+}
+
+LogicalResult BlockLowering::lower(Operation *op) {
+  if (auto carried = dyn_cast<CarriedOp>(op)) {
+    Operation *clone = builder.clone(*op);
+    renamed[carried.getResult()] = clone->getResult(0);
+    atOffsetZero.insert(carried.getResult());
+    return success();
+  }
+  bool headRows = llvm::any_of(op->getOperands(), [&](Value v) { return gathered.contains(v); });
+  SelectionContext context{stage, isa, layer, headRows};
+  if (auto add = dyn_cast<AddOp>(op))
+    if (LinearOp linear = fusedLinear.lookup(add)) {
+      Value other = add.getLhs() == linear.getResult() ? add.getRhs() : add.getLhs();
+      auto selection = selectLinearAdd(linear, other, context);
+      if (failed(selection))
+        return failure();
+      return emit(linear, std::move(*selection), add.getResult());
+    }
+  auto selections = selectKernels(op, context);
+  if (failed(selections))
+    return failure();
+  if (isa<GatherRowsOp>(op) || headRows)
+    gathered.insert(op->result_begin(), op->result_end());
+  for (Selection &selection : *selections)
+    if (failed(emit(op, std::move(selection), op->getNumResults() ? op->getResult(0) : Value())))
+      return failure();
+  return success();
+}
+
+/// Ties the selection's memory, then invokes it. `result` is the tensor value that it stands for.
+LogicalResult BlockLowering::emit(Operation *op, Selection selection, Value result) {
+  bool failedSlots = false;
+  SmallVector<Value> inputs;
+  for (Value input : selection.inputs)
+    inputs.push_back(renamed.lookup(input));
+
+  Operation *at = op;
+  if (auto linear = dyn_cast<LinearOp>(op))
+    if (AddOp add = fused.lookup(linear))
+      at = add;
+
+  int64_t tied = -1;
+  if (selection.inPlace >= 0) {
+    Value target = selection.inputs[selection.inPlace];
+    tied = selection.inPlace;
+    if (!diesAt(target, at))
+      inputs[tied] = invoke(op, selectCopy(target, gathered.contains(target)), {inputs[tied]}, -1,
+                            false, failedSlots);
+    else if (atOffsetZero.contains(target))
+      atOffsetZero.insert(result);
+  } else if (selection.mayReuse) {
+    // The residual's memory first, so that what leaves a layer need not be moved.
+    for (bool wantResidual : {true, false})
+      for (auto [index, input] : llvm::enumerate(selection.inputs))
+        if (tied < 0 && diesAt(input, at) && atOffsetZero.contains(input) == wantResidual &&
+            (wantResidual || result != leaves))
+          tied = static_cast<int64_t>(index);
+    if (tied >= 0 && atOffsetZero.contains(selection.inputs[tied]))
+      atOffsetZero.insert(result);
+  }
+
+  // What leaves the layer is made at offset 0 right away, unless something there is still needed.
+  bool carries = false;
+  if (result && result == leaves && tied < 0) {
+    carries = llvm::all_of(atOffsetZero, [&](Value value) {
+      auto last = lastUse.find(value);
+      return last == lastUse.end() || last->second < position.lookup(at);
+    });
+    if (carries)
+      atOffsetZero.insert(result);
+  }
+  Value made = invoke(op, selection, inputs, tied, carries, failedSlots);
+  if (result)
+    renamed[result] = made;
+  return failure(failedSlots);
+}
+
+Value BlockLowering::invoke(Operation *op, const Selection &selection, ArrayRef<Value> inputs,
+                            int64_t tied, bool carries, bool &failedSlots) {
+  auto slots = orderedSlots(op, selection);
+  if (failed(slots)) {
+    failedSlots = true;
+    return {};
+  }
+  MLIRContext *context = builder.getContext();
+  auto kernel = FlatSymbolRefAttr::get(context, selection.kernel);
+  if (!stage.lookupSymbol(kernel.getAttr())) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(&stage.getRegion().front());
+    KernelOp::create(builder, stage.getLoc(), selection.kernel);
+  }
+  std::string label = unit.empty() ? std::string() : unit + " ";
+  label += op->getName().stripDialect();
+  for (StringRef name : {"weight", "table", "frequencies", "port"})
+    if (auto symbol = op->getAttrOfType<FlatSymbolRefAttr>(name))
+      label += (" " + symbol.getValue()).str();
+  SmallVector<Type, 1> results;
+  SmallVector<int64_t, 1> ties;
+  if (selection.result) {
+    results.push_back(selection.result);
+    ties.push_back(tied);
+  }
+  auto invocation =
+      InvokeOp::create(builder, op->getLoc(), results, kernel, inputs, *slots, selection.items,
+                       ties, label, layer, carries, selection.logits);
+  for (Attribute slot : *slots)
+    if (auto scratch = dyn_cast<ScratchSlotAttr>(slot))
+      stage.setScratch(std::max<int64_t>(stage.getScratch().value_or(0), scratch.getBytes()));
+  return results.empty() ? Value() : invocation.getResult(0);
+}
+
+struct SelectKernelsPass
+    : OrderedPass<impl::SelectKernelsBase<SelectKernelsPass>, SelectKernelsPass> {
+  LogicalResult runOnModel(ModelOp model) {
+    for (StageOp stage : model.getOps<StageOp>()) {
+      auto target = findTarget(stage.getDevice().str());
+      if (!target.isOk())
+        return stage.emitOpError() << target.status().toString();
+      int64_t fused = 0;
+      stage.setScratch(0);
+      for (ForwardOp forward : stage.getOps<ForwardOp>())
+        if (failed(lowerForward(model, stage, target->isa, forward, fused)))
+          return failure();
+      auto kernels = stage.getOps<KernelOp>();
+      remark::passed(stage.getLoc(),
+                     remark::RemarkOpts::name("selected").category("strata-select-kernels"))
+          << remark::metric("Stage", stage.getSymName())
+          << remark::metric("Kernels", std::distance(kernels.begin(), kernels.end()))
+          << remark::metric("FusedAdds", fused)
+          << remark::metric("ScratchBytesPerWorker", *stage.getScratch());
+    }
+    return success();
+  }
+
+private:
+  LogicalResult lowerForward(ModelOp model, StageOp stage, cpu::Isa isa, ForwardOp forward,
+                             int64_t &fused) {
+    Block &block = forward.getBlock();
+    SmallVector<Operation *> old;
+    for (Operation &op : block)
+      old.push_back(&op);
+    OpBuilder builder = OpBuilder::atBlockEnd(&block);
+    DenseMap<Value, Value> renamed;
+    for (Operation *op : old) {
+      auto layer = dyn_cast<LayerOp>(op);
+      if (!layer) {
+        if (failed(lowerPort(builder, stage, isa, op, renamed)))
+          return failure();
+        continue;
+      }
+      int64_t number = layer.getKind() == LayerKind::embedding ? -1
+                       : layer.getKind() == LayerKind::head    ? model.getLayers()
+                                                               : layer.getIndex();
+      Block &body = layer.getBody().front();
+      for (auto [argument, input] : llvm::zip(body.getArguments(), layer.getInputs()))
+        renamed[argument] = renamed.lookup(input);
+      ValueRange yields = cast<YieldOp>(body.back()).getValues();
+      BlockLowering lowering(builder, stage, isa, number, layer.getUnitName(), renamed);
+      if (failed(lowering.run(body, body.getNumArguments() ? body.getArgument(0) : Value(),
+                              yields.empty() ? Value() : yields[0])))
+        return failure();
+      fused += lowering.fusedAdds();
+      for (auto [output, value] : llvm::zip(layer.getOutputs(), yields))
+        renamed[output] = renamed.lookup(value);
+    }
+    for (Operation *op : llvm::reverse(old))
+      op->erase();
+    return success();
+  }
+
+  /// Ports and carried rows stand between the layers.
+  LogicalResult lowerPort(OpBuilder &builder, StageOp stage, cpu::Isa isa, Operation *op,
+                          DenseMap<Value, Value> &renamed) {
+    if (auto carried = dyn_cast<CarriedOp>(op)) {
+      renamed[carried.getResult()] = builder.clone(*op)->getResult(0);
+      return success();
+    }
+    SelectionContext context{stage, isa, -1, false};
+    auto selections = selectKernels(op, context);
+    if (failed(selections))
+      return failure();
+    Selection &selection = selections->front();
+    auto slots = orderedSlots(op, selection);
+    if (failed(slots))
+      return failure();
+    if (!stage.lookupSymbol(selection.kernel)) {
+      OpBuilder atTop = OpBuilder::atBlockBegin(&stage.getRegion().front());
+      KernelOp::create(atTop, stage.getLoc(), selection.kernel);
+    }
+    SmallVector<Value> inputs;
+    for (Value input : selection.inputs)
+      inputs.push_back(renamed.lookup(input));
+    bool arrives = isa_and_present<ReceiveOp>(op);
+    // Numbered as the neighbouring layer would be, so that order-ops leaves ports at the ends.
+    int64_t number = arrives ? stage.getFirstLayer() - 1 : stage.getEndLayer();
+    auto invocation = InvokeOp::create(
+        builder, op->getLoc(), arrives ? TypeRange(selection.result) : TypeRange(),
+        FlatSymbolRefAttr::get(builder.getContext(), selection.kernel), inputs, *slots,
+        selection.items, arrives ? SmallVector<int64_t>{-1} : SmallVector<int64_t>{},
+        arrives ? "receive" : "send", number, /*carries=*/arrives, /*logits=*/false);
+    if (arrives)
+      renamed[op->getResult(0)] = invocation.getResult(0);
+    return success();
+  }
+};
+
+} // namespace
+} // namespace strata

@@ -1,0 +1,151 @@
+// verify-plan: the planned level as a whole.
+#include "codegen/cpu/KernelTable.h"
+#include "passes/Buckets.h"
+#include "passes/PassOrder.h"
+#include "passes/Passes.h"
+#include "passes/planner/Planner.h"
+
+using namespace mlir;
+
+namespace strata {
+#define GEN_PASS_DEF_VERIFYPLAN
+#include "passes/Passes.h.inc"
+
+namespace {
+
+using namespace ir;
+
+/// What a slot may be filled with, by the kind that the signature wants.
+bool fits(const cpu::SlotSpec &spec, Attribute slot) {
+  auto isZero = [&] {
+    auto constant = dyn_cast<ConstantSlotAttr>(slot);
+    auto integer = constant ? dyn_cast<IntegerAttr>(constant.getValue()) : IntegerAttr();
+    return integer && integer.getInt() == 0;
+  };
+  if (spec.optional && isZero())
+    return true;
+  switch (spec.kind) {
+  case fb::SlotKind::Buffer:
+    return isa<BufferSlotAttr, PortSlotAttr>(slot);
+  case fb::SlotKind::Weight:
+    return isa<WeightSlotAttr>(slot);
+  case fb::SlotKind::State:
+    return isa<StateSlotAttr>(slot);
+  case fb::SlotKind::Table:
+    return isa<TableSlotAttr>(slot);
+  case fb::SlotKind::Step:
+    return isa<StepSlotAttr>(slot);
+  case fb::SlotKind::Out:
+    return isa<OutSlotAttr>(slot);
+  case fb::SlotKind::Scratch:
+    return isa<ScratchSlotAttr>(slot);
+  case fb::SlotKind::Constant:
+    return isa<ConstantSlotAttr, ScratchStrideSlotAttr, StateConstantSlotAttr>(slot);
+  case fb::SlotKind::HandoffIn:
+  case fb::SlotKind::HandoffOut:
+    return isa<PortSlotAttr>(slot);
+  }
+  return false;
+}
+
+LogicalResult verifyDispatch(StageOp stage, DispatchOp dispatch, ArenaOp arena, int64_t position) {
+  const cpu::Signature *signature = cpu::findSignature(
+      std::string_view(dispatch.getKernel().data(), dispatch.getKernel().size()));
+  if (!signature || signature->slots.size() != dispatch.getSlots().size())
+    return dispatch.emitOpError() << "fills " << dispatch.getSlots().size() << " slots of kernel "
+                                  << dispatch.getKernelAttr() << ", which takes "
+                                  << (signature ? signature->slots.size() : 0);
+  for (auto [spec, slot] : llvm::zip(signature->slots, dispatch.getSlots())) {
+    StringRef name(spec.name.data(), spec.name.size());
+    if (!fits(spec, slot))
+      return dispatch.emitOpError() << "fills slot '" << name << "' of kernel "
+                                    << dispatch.getKernelAttr() << " with " << slot;
+    if (auto scratch = dyn_cast<ScratchSlotAttr>(slot))
+      if (scratch.getBytes() > stage.getScratch().value_or(0))
+        return dispatch.emitOpError() << "needs " << scratch.getBytes()
+                                      << " bytes of scratch, its stage has "
+                                      << stage.getScratch().value_or(0);
+  }
+  for (Value buffer : dispatch.getBuffers()) {
+    auto result = dyn_cast<OpResult>(buffer);
+    if (!result || result.getOwner() != arena)
+      return dispatch.emitOpError() << "uses a buffer that is not of its forward's arena";
+    auto interval = cast<IntervalAttr>(arena.getIntervals()[result.getResultNumber()]);
+    if (position < interval.getLower() || position >= interval.getUpper())
+      return dispatch.emitOpError() << "(command " << position << ") uses buffer '"
+                                    << interval.getName() << "', which lives in ["
+                                    << interval.getLower() << ", " << interval.getUpper() << ")";
+  }
+  return success();
+}
+
+LogicalResult verifyForward(StageOp stage, ForwardOp forward) {
+  ArenaOp arena;
+  int64_t position = 0;
+  for (Operation &op : forward.getBlock()) {
+    if (auto found = dyn_cast<ArenaOp>(op)) {
+      if (arena || position > 0)
+        return op.emitOpError() << "must stand once, before the dispatches";
+      arena = found;
+    } else if (auto dispatch = dyn_cast<DispatchOp>(op)) {
+      if (!arena)
+        return op.emitOpError() << "stands before the arena";
+      if (failed(verifyDispatch(stage, dispatch, arena, position++)))
+        return failure();
+    } else {
+      return op.emitOpError() << "does not belong to the planned level";
+    }
+  }
+  if (!arena)
+    return forward.emitOpError() << "has no arena";
+  std::vector<planner::Buffer> buffers;
+  for (Attribute attribute : arena.getIntervals()) {
+    auto interval = cast<IntervalAttr>(attribute);
+    buffers.push_back({interval.getLower(), interval.getUpper(), interval.getBytes()});
+  }
+  std::vector<planner::Bytes> offsets(arena.getOffsets().begin(), arena.getOffsets().end());
+  if (auto conflict = planner::check(buffers, offsets))
+    return arena.emitOpError() << "places buffers " << arena.getIntervals()[conflict->first]
+                               << " and " << arena.getIntervals()[conflict->second]
+                               << " over one another";
+  if (arena.getProven() && arena.getPeak() < arena.getLowerBound())
+    return arena.emitOpError() << "has a peak of " << arena.getPeak() << " below its lower bound "
+                               << arena.getLowerBound();
+  return success();
+}
+
+struct VerifyPlanPass : OrderedPass<impl::VerifyPlanBase<VerifyPlanPass>, VerifyPlanPass> {
+  LogicalResult runOnModel(ModelOp model) {
+    std::vector<BucketShape> shapes = bucketShapes(model);
+    for (StageOp stage : model.getOps<StageOp>()) {
+      SmallVector<ForwardOp> forwards(stage.getOps<ForwardOp>());
+      size_t next = 0;
+      for (const BucketShape &shape : shapes) {
+        if (!shape.body && !stage.getHead())
+          continue;
+        if (next == forwards.size() || forwards[next].getSymName() != shape.name())
+          return stage.emitOpError() << "lacks forward @" << shape.name();
+        if (failed(verifyForward(stage, forwards[next++])))
+          return failure();
+      }
+      if (next != forwards.size())
+        return forwards[next].emitOpError() << "is of no bucket";
+    }
+    if (!model.getTails() ||
+        static_cast<int64_t>(model.getTails()->size()) != largestBody(shapes) - 1)
+      return model.emitOpError() << "has no complete tail table";
+    return success();
+  }
+
+private:
+  static int64_t largestBody(ArrayRef<BucketShape> shapes) {
+    int64_t rows = 0;
+    for (const BucketShape &shape : shapes)
+      if (shape.body)
+        rows = std::max(rows, shape.rows);
+    return rows;
+  }
+};
+
+} // namespace
+} // namespace strata

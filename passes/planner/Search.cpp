@@ -1,0 +1,212 @@
+#include "passes/planner/Search.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+namespace strata::planner {
+
+namespace {
+constexpr Bytes kNone = std::numeric_limits<Bytes>::max();
+}
+
+Search::Search(const Component &component, const Overlaps &overlaps)
+    : component_(component), overlaps_(overlaps) {
+  const std::vector<Item> &items = component.items;
+  beginOf_.assign(component.sections + 1, 0);
+  for (const Item &item : items)
+    ++beginOf_[item.first + 1];
+  for (size_t s = 1; s < beginOf_.size(); ++s)
+    beginOf_[s] += beginOf_[s - 1];
+  twin_.assign(items.size(), -1);
+  for (size_t k = 1; k < items.size(); ++k)
+    if (items[k] == items[k - 1]) // The same length too, so that their ranks are in order.
+      twin_[k] = int64_t(k) - 1;
+}
+
+template <class Visit>
+void Search::forEachOpen(uint32_t first, uint32_t last, Visit visit) const {
+  uint32_t begin = beginOf_[first], end = beginOf_[last + 1];
+  for (uint32_t word = begin / 64; word * 64 < end; ++word) {
+    uint64_t bits = open_[word];
+    if (word == begin / 64)
+      bits &= ~uint64_t(0) << (begin % 64);
+    for (; bits; bits &= bits - 1) {
+      uint32_t item = word * 64 + uint32_t(std::countr_zero(bits));
+      if (item >= end)
+        return;
+      visit(item);
+    }
+  }
+}
+
+Outcome Search::run(Bytes capacity, const std::vector<uint32_t> &rank, uint64_t nodeLimit) {
+  const std::vector<Item> &items = component_.items;
+  capacity_ = capacity;
+  rank_ = &rank;
+  stopAtNode_ = nodes_ + nodeLimit;
+  stopAtWork_ = work_ + std::min(nodeLimit, uint64_t(kNone) / kWorkOfNode) * kWorkOfNode;
+  outOfNodes_ = false;
+  open_.assign((items.size() + 63) / 64, 0);
+  offsets_.assign(items.size(), 0);
+  left_.assign(component_.sections, 0);
+  crossing_.assign(component_.sections, 0);
+  top_.assign(component_.sections, 0);
+  placed_.clear();
+  undo_.clear();
+  candidates_.clear();
+  for (uint32_t k = 0; k < items.size(); ++k) {
+    open_[k / 64] |= uint64_t(1) << (k % 64);
+    for (uint32_t s = items[k].first; s <= items[k].last; ++s) {
+      left_[s] += items[k].size;
+      crossing_[s] += s < items[k].last;
+    }
+  }
+  if (solveParts(0, component_.sections - 1, {}))
+    return Outcome::Found;
+  return outOfNodes_ ? Outcome::Limit : Outcome::Exhausted;
+}
+
+/// Open items in first..last may fall into parts that no open item connects: each is a problem of its
+/// own, and failure in one is never retried in another.
+bool Search::solveParts(uint32_t first, uint32_t last, Level level) {
+  std::vector<Range> parts;
+  for (uint32_t s = first; s <= last; ++s) {
+    if (left_[s] == 0)
+      continue;
+    uint32_t begin = s;
+    while (s < last && crossing_[s] > 0)
+      ++s;
+    parts.push_back({begin, s, 0});
+  }
+  if (parts.size() == 1)
+    return solveRange(parts[0].first, parts[0].last, level);
+
+  for (Range &part : parts)
+    forEachOpen(part.first, part.last, [&](uint32_t) { ++part.items; });
+  std::ranges::stable_sort(parts, {}, &Range::items);
+  size_t undoMark = undo_.size(), placedMark = placed_.size();
+  for (const Range &part : parts)
+    if (!solveRange(part.first, part.last, level)) {
+      undoTo(undoMark, placedMark);
+      return false;
+    }
+  return true;
+}
+
+bool Search::solveRange(uint32_t first, uint32_t last, Level level) {
+  size_t begin = candidates_.size();
+  if (!collectCandidates(first, last, level))
+    return false;
+  std::sort(candidates_.begin() + begin, candidates_.end());
+  size_t end = candidates_.size();
+  size_t undoMark = undo_.size(), placedMark = placed_.size();
+  for (size_t k = begin; k < end; ++k) {
+    if (nodes_ >= stopAtNode_ || work_ >= stopAtWork_) {
+      outOfNodes_ = true;
+      break;
+    }
+    ++nodes_;
+    Candidate candidate = candidates_[k];
+    place(candidate.item);
+    if (solveParts(first, last, {candidate.offset, candidate.rank})) {
+      candidates_.resize(begin);
+      return true;
+    }
+    undoTo(undoMark, placedMark);
+    if (outOfNodes_)
+      break;
+  }
+  candidates_.resize(begin);
+  return false;
+}
+
+/// Adds the items that can come next; false where the node cannot lead to an answer.
+bool Search::collectCandidates(uint32_t first, uint32_t last, Level level) {
+  const std::vector<Item> &items = component_.items;
+  // Dominance: what lies above the top of an open item at its lowest place leaves room to sink that item,
+  // and the placement with the least sum of offsets has no such room.
+  Bytes lowestTop = kNone;
+  forEachOpen(first, last, [&](uint32_t item) {
+    lowestTop = std::min(lowestTop, offsets_[item] + items[item].size);
+  });
+  if (lowestTop <= level.offset || isHopeless(first, last, level))
+    return false;
+
+  forEachOpen(first, last, [&](uint32_t item) {
+    Bytes offset = offsets_[item];
+    if (offset < level.offset || offset >= lowestTop ||
+        (offset == level.offset && (*rank_)[item] < level.rank))
+      return;
+    if (twin_[item] >= 0 && (open_[twin_[item] / 64] >> (twin_[item] % 64) & 1))
+      return;
+    for (uint32_t s = items[item].first; s <= items[item].last; ++s)
+      if (offset + left_[s] > capacity_)
+        return;
+    candidates_.push_back({offset, (*rank_)[item], item});
+  });
+  return true;
+}
+
+/// Inference on sections: the open items of a section are stacked, each no lower than it can still lie.
+/// The lowest stack is built in the order of those offsets (one machine, release dates), and it must fit.
+bool Search::isHopeless(uint32_t first, uint32_t last, Level level) {
+  const std::vector<Item> &items = component_.items;
+  earliest_.clear();
+  bool hopeless = false;
+  forEachOpen(first, last, [&](uint32_t item) {
+    Bytes offset = offsets_[item];
+    if (offset < level.offset) {
+      // It must still be lifted by an item that lies no lower than the level.
+      Bytes lifted = kNone;
+      for (uint32_t other : overlaps_.of(item))
+        if (open_[other / 64] >> (other % 64) & 1)
+          lifted = std::min(lifted, std::max(offsets_[other], level.offset) + items[other].size);
+      offset = lifted;
+    }
+    hopeless |= offset > capacity_ - items[item].size;
+    earliest_.push_back({offset, item});
+  });
+  if (hopeless)
+    return true;
+
+  std::ranges::sort(earliest_);
+  std::fill(top_.begin() + first, top_.begin() + last + 1, 0);
+  for (auto [offset, item] : earliest_) {
+    Bytes size = items[item].size;
+    work_ += items[item].last - items[item].first + 1;
+    for (uint32_t s = items[item].first; s <= items[item].last; ++s)
+      top_[s] = std::max(top_[s], offset) + size;
+  }
+  return *std::max_element(top_.begin() + first, top_.begin() + last + 1) > capacity_;
+}
+
+void Search::place(uint32_t item) {
+  const Item &placed = component_.items[item];
+  open_[item / 64] &= ~(uint64_t(1) << (item % 64));
+  placed_.push_back(item);
+  for (uint32_t s = placed.first; s <= placed.last; ++s) {
+    left_[s] -= placed.size;
+    crossing_[s] -= s < placed.last;
+  }
+  Bytes top = offsets_[item] + placed.size;
+  for (uint32_t other : overlaps_.of(item))
+    if ((open_[other / 64] >> (other % 64) & 1) && offsets_[other] < top)
+      set(offsets_[other], top);
+}
+
+void Search::undoTo(size_t undoMark, size_t placedMark) {
+  for (; placed_.size() > placedMark; placed_.pop_back()) {
+    uint32_t item = placed_.back();
+    const Item &placed = component_.items[item];
+    open_[item / 64] |= uint64_t(1) << (item % 64);
+    for (uint32_t s = placed.first; s <= placed.last; ++s) {
+      left_[s] += placed.size;
+      crossing_[s] += s < placed.last;
+    }
+  }
+  for (; undo_.size() > undoMark; undo_.pop_back())
+    *undo_.back().where = undo_.back().old;
+}
+
+} // namespace strata::planner
