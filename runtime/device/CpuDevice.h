@@ -21,7 +21,7 @@ public:
                                                    std::shared_ptr<WorkerPool> pool);
   ~CpuDevice() override;
 
-  uint32_t workers() const { return pool_->workers(); }
+  uint32_t workers() const override { return pool_->workers(); }
 
   Result<std::byte *> allocate(std::string_view what, uint64_t bytes) override;
   Result<const std::byte *> placeConstant(std::string_view what,

@@ -43,6 +43,9 @@ public:
   std::string_view name() const { return name_; }     ///< "cpu", for messages.
   uint64_t takenBytes() const { return takenBytes_; } ///< By allocate(), rounding included.
 
+  /// Workers that run items side by side, each with scratch of its own.
+  virtual uint32_t workers() const = 0;
+
   /// Zeroed memory, aligned to 4096 bytes, freed with the device. `what` names it in messages.
   /// Errors: ResourceExhausted (names `what` and the bytes), Internal (after lock()).
   virtual Result<std::byte *> allocate(std::string_view what, uint64_t bytes) = 0;

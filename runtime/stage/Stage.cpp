@@ -1,0 +1,260 @@
+#include "runtime/stage/Stage.h"
+
+#include <algorithm>
+
+#include "runtime/base/CheckedMath.h"
+#include "runtime/plan/PlanAccess.h"
+#include "runtime/stage/RandomWeights.h"
+
+namespace strata {
+
+Stage::Stage(const PlanFile &file, uint32_t index, Device &device, StepBlock step, OutBlock out)
+    : file_(file), plan_(file.plan().stages()->Get(index)), index_(index), device_(device),
+      step_(std::move(step)), out_(out), lines_(file.plan().buckets()->size()),
+      logits_(file.plan().buckets()->size(), -1), operands_(file.plan().buckets()->size()) {}
+
+std::string_view Stage::name() const { return text(plan_->name()); }
+
+std::string_view Stage::bucketName(uint32_t bucket) const {
+  return text(file_.plan().buckets()->Get(bucket)->name());
+}
+
+Status Stage::check(const fb::Plan &plan, const fb::Stage &stage) {
+  Status status = StepBlock::create(plan, *stage.step()).status();
+  if (status.isOk())
+    status = OutBlock::create(plan, *stage.out()).status();
+  const auto *table = stage.table_()->fields();
+  for (uint32_t i = 0; i < count(table) && status.isOk(); ++i) {
+    const fb::Field &field = *table->Get(i);
+    if (text(field.name()) != "last_id" || text(field.type()) != "i32" ||
+        field.count() < plan.max_sequences())
+      status =
+          makeError(StatusCode::InvalidData,
+                    "field '{}' of the sequence table has {} elements of {}; this build keeps "
+                    "last_id, {} elements of i32",
+                    text(field.name()), field.count(), text(field.type()), plan.max_sequences());
+  }
+  if (status.isOk())
+    return status;
+  return std::move(status).at("stage", text(stage.name()));
+}
+
+Result<std::unique_ptr<Stage>> Stage::load(const PlanFile &file, uint32_t index, Device &device,
+                                           const Options &options) {
+  const fb::Plan &plan = file.plan();
+  const fb::Stage &planned = *plan.stages()->Get(index);
+  STRATA_ASSIGN_OR_RETURN(StepBlock step, StepBlock::create(plan, *planned.step()));
+  STRATA_ASSIGN_OR_RETURN(OutBlock out, OutBlock::create(plan, *planned.out()));
+  std::unique_ptr<Stage> stage(new Stage(file, index, device, std::move(step), out));
+  Status status = stage->takeMemory(options);
+  for (uint32_t i = 0; i < count(planned.forwards()) && status.isOk(); ++i)
+    status = stage->prepareForward(*planned.forwards()->Get(i), options);
+  if (!status.isOk())
+    return std::move(status).at("stage", stage->name());
+  return stage;
+}
+
+Status Stage::takeMemory(const Options &options) {
+  auto take = [&](std::string_view what, uint64_t bytes, std::span<std::byte> &into) -> Status {
+    if (bytes == 0)
+      return {};
+    STRATA_ASSIGN_OR_RETURN(std::byte * base, device_.allocate(what, bytes));
+    into = {base, bytes};
+    extents_.push_back({base, bytes, true});
+    return {};
+  };
+  STRATA_RETURN_IF_ERROR(placeWeights(options.randomWeightsSeed));
+  STRATA_RETURN_IF_ERROR(take("the arena", plan_->arena_bytes(), memory_.arena));
+  auto scratch = checkedMul<uint64_t>(plan_->scratch_bytes_per_worker(), device_.workers());
+  if (!scratch)
+    return makeError(StatusCode::InvalidData, "scratch of {} workers of {} bytes each overflows",
+                     device_.workers(), plan_->scratch_bytes_per_worker());
+  STRATA_RETURN_IF_ERROR(take("scratch", *scratch, memory_.scratch));
+  STRATA_RETURN_IF_ERROR(take("the step block", plan_->step()->bytes(), memory_.step));
+  STRATA_RETURN_IF_ERROR(take("the out block", plan_->out()->bytes(), memory_.out));
+  STRATA_RETURN_IF_ERROR(take("the sequence table", plan_->table_()->bytes(), memory_.table));
+  if (auto offset = findField(*plan_->table_(), "last_id"))
+    lastIds_ = {reinterpret_cast<int32_t *>(memory_.table.data() + *offset),
+                file_.plan().max_sequences()};
+  std::vector<const fb::StateGroup *> groups = stateGroups(file_.plan());
+  memory_.states.resize(count(plan_->states()));
+  for (uint32_t i = 0; i < memory_.states.size(); ++i) {
+    const fb::StateGroup &group = *plan_->states()->Get(i);
+    size_t number = 0;
+    while (text(groups[number]->name()) != text(group.name()))
+      ++number;
+    auto bytes = checkedMul<uint64_t>(group.block_bytes(), options.blockCounts[number]);
+    if (!bytes)
+      return makeError(StatusCode::InvalidArgument, "state '{}' of {} blocks of {} bytes overflows",
+                       text(group.name()), options.blockCounts[number], group.block_bytes());
+    STRATA_RETURN_IF_ERROR(
+        take(fmt::format("state '{}'", text(group.name())), *bytes, memory_.states[i]));
+  }
+  for (uint32_t i = 0; i < count(file_.plan().handoffs()); ++i) {
+    const fb::Handoff &handoff = *file_.plan().handoffs()->Get(i);
+    if (handoff.producer() == index_ || handoff.consumer() == index_)
+      extents_.push_back(
+          {options.rings[i].data(), options.rings[i].size(), handoff.producer() == index_});
+  }
+  return {};
+}
+
+Status Stage::placeWeights(std::optional<uint64_t> seed) {
+  const fb::Plan &plan = file_.plan();
+  bool isStored = plan.weights_place() != fb::WeightsPlace::None;
+  memory_.segments.resize(count(plan.segments()));
+  std::vector<std::byte *> toFill(memory_.segments.size());
+  for (uint32_t i = 0; i < count(plan_->weights()); ++i) {
+    const fb::Weight &weight = *plan_->weights()->Get(i);
+    const fb::Segment &segment = *plan.segments()->Get(weight.segment());
+    std::span<const std::byte> &placed = memory_.segments[weight.segment()];
+    if (!isStored && !seed)
+      return makeError(StatusCode::FailedPrecondition,
+                       "the plan was compiled without weights; only a run with random weights can "
+                       "use it");
+    if (placed.empty()) {
+      std::string what = fmt::format("weight segment '{}'", text(segment.label()));
+      if (isStored) {
+        STRATA_ASSIGN_OR_RETURN(const std::byte *base,
+                                device_.placeConstant(what, file_.segment(weight.segment())));
+        placed = {base, segment.bytes()};
+      } else {
+        STRATA_ASSIGN_OR_RETURN(toFill[weight.segment()], device_.allocate(what, segment.bytes()));
+        placed = {toFill[weight.segment()], segment.bytes()};
+      }
+    }
+    if (!isStored)
+      STRATA_RETURN_IF_ERROR(fillRandomWeight(
+          weight, *seed, {toFill[weight.segment()] + weight.offset(), weight.bytes()}));
+    // One extent a weight: a command may not read what this stage does not list.
+    extents_.push_back({placed.data() + weight.offset(), weight.bytes(), false});
+  }
+  return {};
+}
+
+Result<uint64_t> Stage::resolve(const fb::Slot &slot, const Options &options,
+                                Operand &operand) const {
+  using enum fb::SlotKind;
+  operand = {nullptr, slot.bytes(), 0, 1, slot.access()};
+  switch (slot.kind()) {
+  case Buffer:
+    operand.begin = memory_.arena.data();
+    break;
+  case Weight: {
+    const fb::Weight &weight = *plan_->weights()->Get(slot.object());
+    operand.begin = memory_.segments[weight.segment()].data() + weight.offset();
+    break;
+  }
+  case State:
+    operand.begin = memory_.states[slot.object()].data();
+    operand.stride = plan_->states()->Get(slot.object())->block_bytes();
+    operand.count = uint32_t(memory_.states[slot.object()].size() / operand.stride);
+    break;
+  case Table:
+    operand.begin = memory_.table.data();
+    break;
+  case Step:
+    operand.begin = memory_.step.data();
+    break;
+  case Out:
+    operand.begin = memory_.out.data();
+    break;
+  case HandoffIn:
+  case HandoffOut:
+    operand.begin = options.rings[slot.object()].data();
+    break;
+  case Scratch:
+    operand.begin = memory_.scratch.data();
+    operand.stride = plan_->scratch_bytes_per_worker();
+    operand.count = device_.workers();
+    break;
+  case Constant:
+    operand.count = 0;
+    return slot.offset();
+  }
+  operand.begin += slot.offset();
+  STRATA_RETURN_IF_ERROR(checkOwned(operand));
+  return reinterpret_cast<uint64_t>(operand.begin);
+}
+
+Status Stage::checkOwned(const Operand &operand) const {
+  auto begin = reinterpret_cast<uintptr_t>(operand.begin);
+  uintptr_t end = begin + operand.stride * (operand.count - 1) + operand.bytes;
+  bool isWritten = (uint8_t(operand.access) & uint8_t(fb::Access::Write)) != 0;
+  for (const Extent &extent : extents_) {
+    auto lower = reinterpret_cast<uintptr_t>(extent.begin);
+    if (begin >= lower && end <= lower + extent.bytes && (extent.isWritable || !isWritten))
+      return {};
+  }
+  return makeError(StatusCode::Internal,
+                   "{} bytes to be {} lie in no memory of the stage and in no ring of its edges",
+                   end - begin, isWritten ? "written" : "read");
+}
+
+Status Stage::prepareForward(const fb::Forward &forward, const Options &options) {
+  std::string bucket(bucketName(forward.bucket()));
+  std::vector<DeviceCommand> commands;
+  std::vector<std::vector<Operand>> operands;
+  commands.reserve(count(forward.commands()));
+  for (uint32_t i = 0; i < count(forward.commands()); ++i) {
+    const fb::Command &planned = *forward.commands()->Get(i);
+    DeviceCommand command{std::string(text(planned.op())),
+                          std::string(text(plan_->kernels()->Get(planned.kernel())->name())),
+                          {},
+                          *planned.items()};
+    std::vector<Operand> touched;
+    for (uint32_t s = 0; s < planned.slots()->size(); ++s) {
+      Operand operand;
+      Result<uint64_t> address = resolve(*planned.slots()->Get(s), options, operand);
+      if (!address.isOk())
+        return std::move(address)
+            .status()
+            .at("slot", std::to_string(s))
+            .at("command", command.op)
+            .at("forward", bucket);
+      command.slots.push_back(*address);
+      if (operand.count > 0)
+        touched.push_back(operand);
+    }
+    commands.push_back(std::move(command));
+    if (options.keepOperands)
+      operands.push_back(std::move(touched));
+  }
+  Result<LineId> line = device_.prepare(bucket, std::move(commands));
+  if (!line.isOk())
+    return std::move(line).status().at("forward", bucket);
+  lines_[forward.bucket()] = *line;
+  operands_[forward.bucket()] = std::move(operands);
+  if (forward.logits() >= 0)
+    logits_[forward.bucket()] =
+        int64_t(forward.buffers()->Get(uint32_t(forward.logits()))->offset());
+  return {};
+}
+
+Status Stage::run(const Step &step, std::chrono::nanoseconds stall) {
+  step_.write(step, memory_.step.data());
+  out_.clear(memory_.out.data());
+  Status status = device_.launch(*lines_[step.bucket],
+                                 {step.validRows, step.validSequences, step.validHeadRows}, stall);
+  if (status.isOk())
+    return status;
+  return std::move(status).at("forward", bucketName(step.bucket)).at("stage", name());
+}
+
+const float *Stage::logits(uint32_t bucket) const {
+  if (logits_[bucket] < 0)
+    return nullptr;
+  return reinterpret_cast<const float *>(memory_.arena.data() + logits_[bucket]);
+}
+
+uint32_t Stage::bucketOf(LineId line) const {
+  return uint32_t(std::find(lines_.begin(), lines_.end(), line) - lines_.begin());
+}
+
+std::span<const Operand> Stage::operands(uint32_t bucket, uint32_t command) const {
+  if (command >= operands_[bucket].size())
+    return {};
+  return operands_[bucket][command];
+}
+
+} // namespace strata
