@@ -5,9 +5,10 @@
 // bias and the old y. How many rows and outputs are computed together changes only what is loaded
 // how often.
 //
-// With few rows the bound is the weights' bytes: blocks are dequantised into registers and used
-// once. With many it is the fused multiply-adds: a tile of 16 outputs is dequantised into scratch,
-// and blocks of outputs x rows of it keep their sums in registers, each load serving several.
+// With few rows the bound is the weights' bytes: they are dequantised panel by panel into the L1
+// cache, for 4 outputs at a time. With many it is the fused multiply-adds: a tile of 16 outputs is
+// dequantised into scratch, and blocks of outputs x rows keep their sums in registers, so that each
+// load serves several.
 #include "codegen/cpu/Decode.h"
 
 namespace strata::cpu::STRATA_ISA_NAMESPACE {

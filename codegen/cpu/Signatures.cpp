@@ -5,6 +5,13 @@
 // block block_table[sequence][t / block_tokens], at row t % block_tokens; a block number times
 // block_stride is its distance from the pool's base, which the state slot already adds to the
 // component's offset.
+//
+// Numbers in the step, the tables and the out block are i32, but for `temperature`, `top_p`,
+// `min_p` and the log-probabilities (f32), `seed` (u64) and the counts of valid rows (u32).
+// `nonfinite_layer` is lowered as a u32, so that -1, which the stage writes before a step, stands
+// above every layer. Norm weights, biases and rope frequencies are F32. `top_id` and
+// `top_log_probability` have twenty entries a head row, likeliest first; past the vocabulary -1 and
+// -infinity. An id outside the vocabulary makes its row of `embed` NaN.
 #include "codegen/cpu/KernelTable.h"
 
 namespace strata::cpu {

@@ -45,8 +45,8 @@ void linear(benchmark::State &state, std::string_view typeName, Isa isa) {
   auto iterations = double(state.iterations());
   state.counters["weights/s"] =
       benchmark::Counter(iterations * double(weight.size()), benchmark::Counter::kIsRate);
-  state.counters["flop/s"] = benchmark::Counter(iterations * 2.0 * rows * columns * outputs,
-                                                benchmark::Counter::kIsRate);
+  state.counters["flop/s"] =
+      benchmark::Counter(iterations * 2.0 * rows * columns * outputs, benchmark::Counter::kIsRate);
 }
 
 } // namespace
