@@ -45,11 +45,12 @@ Result<uint64_t> parseSize(const std::string &text) {
 Result<DeviceRequest> parseDevice(const std::string &text) {
   std::vector<std::string> parts = splitAt(text, ':');
   if (parts.empty() || parts[0] != "cpu") {
-    bool cuda = !parts.empty() && parts[0] == "cuda";
-    return makeError(cuda ? StatusCode::Unimplemented : StatusCode::InvalidArgument,
-                     cuda ? "device '{}': this build compiles for CPUs only; write cpu[:ISA][:SIZE]"
-                          : "'{}' is not a device; write cpu[:ISA][:SIZE]",
-                     text);
+    if (!parts.empty() && parts[0] == "cuda")
+      return makeError(StatusCode::Unimplemented,
+                       "device '{}': this build compiles for CPUs only; write cpu[:ISA][:SIZE]",
+                       text);
+    return makeError(StatusCode::InvalidArgument,
+                     "'{}' is not a device; write cpu[:ISA][:SIZE]", text);
   }
   DeviceRequest request{cpuTarget(cpu::hostIsa()), 0};
   bool isaGiven = false, sizeGiven = false;
