@@ -180,8 +180,7 @@ Status ByteLevelBpe::encodePiece(std::string_view piece, PairMerging &merging,
     if (byteIds_[byte] < 0)
       return makeError(
           StatusCode::InvalidArgument,
-          "no token of the vocabulary of {} covers byte 0x{:02X}; the vocabulary lacks "
-          "this byte's own token",
+          "no token of the vocabulary of {} covers byte 0x{:02X}; leave it out of the text",
           vocabulary_.tokens.size(), byte);
     merging.symbols.push_back({uint32_t(i), byteIds_[byte]});
   }
