@@ -28,6 +28,7 @@ public:
 
 private:
   Status readConfig();
+  Status collectTensors();
   Status openOtherParts(uint64_t partCount);
 
   std::vector<GgufFile> files_; ///< In the order of the parts.
@@ -101,8 +102,13 @@ Status GgufCheckpoint::openOtherParts(uint64_t partCount) {
 Status GgufCheckpoint::load() {
   STRATA_ASSIGN_OR_RETURN(GgufFile first, GgufFile::open(path_, GgufFile::Parts::All));
   files_.push_back(std::move(first));
-  STRATA_RETURN_IF_ERROR(readConfig());
+  Status status = readConfig();
+  if (status.isOk())
+    status = collectTensors();
+  return status.isOk() ? status : std::move(status).at("checkpoint", path_);
+}
 
+Status GgufCheckpoint::collectTensors() {
   STRATA_ASSIGN_OR_RETURN(std::optional<uint64_t> number,
                           files_.front().unsignedInteger("split.no", maxSplitParts));
   STRATA_ASSIGN_OR_RETURN(std::optional<uint64_t> count,
@@ -132,7 +138,7 @@ Result<std::unique_ptr<Checkpoint>> openGgufCheckpoint(const std::string &path) 
   auto checkpoint = std::make_unique<GgufCheckpoint>(path);
   Status status = checkpoint->load();
   if (!status.isOk())
-    return std::move(status).at("checkpoint", path);
+    return status;
   return std::unique_ptr<Checkpoint>(std::move(checkpoint));
 }
 
