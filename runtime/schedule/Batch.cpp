@@ -92,15 +92,11 @@ uint32_t Schedule::chooseBucket() {
 }
 
 uint32_t Schedule::followTail(Sequence &sequence) {
-  uint32_t left = sequence.promptLeft();
-  // A tail is left where another sequence joined half-way, and looked up anew for what remains.
-  if (sequence.tail == 0 || sequence.tailRows != left) {
-    sequence.tail = left;
-    sequence.tailIndex = 0;
-  }
-  uint32_t bucket = config_.tails[sequence.tail - 1][sequence.tailIndex++];
-  sequence.tailRows = left - std::min(left, config_.buckets[bucket].rows);
-  return bucket;
+  // Once begun, a tail is followed to its end or to a step that others share. That step takes all
+  // that is left: the sequence is the oldest one reading, and what is left is less than a chunk.
+  if (sequence.tail == 0)
+    sequence.tail = sequence.promptLeft();
+  return config_.tails[sequence.tail - 1][sequence.tailIndex++];
 }
 
 void Schedule::setSequence(Step &step, uint32_t index, const Sequence &sequence, uint32_t length) {

@@ -29,7 +29,7 @@ public:
   uint32_t maxRows() const { return rowsFor(1); } ///< Of a body: the chunk.
   uint32_t maxHeadAloneRows() const {
     return headAloneRows_;
-  }                                                  ///< 0 where no bucket is a head alone.
+  } ///< 0 where no bucket is a head alone.
   uint32_t maxHeadRows() const { return headRows_; } ///< Of any bucket with a head.
   uint32_t maxBatch() const { return static_cast<uint32_t>(rowsFor_.size()); } ///< Sequences.
 

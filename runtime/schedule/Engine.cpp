@@ -1,10 +1,11 @@
 #include "runtime/Strata.h"
 
 #include <cassert>
+#include <numeric>
 
 #include "runtime/plan/PlanFile.h"
 #include "runtime/schedule/Schedule.h"
-#include "runtime/stage/Executor.h"
+#include "runtime/stage/PlanExecutor.h"
 
 namespace strata {
 
@@ -47,8 +48,47 @@ struct Engine::State {
   }
 };
 
+namespace {
+
+/// A permutation of 0..count-1, each as likely as another (Fisher and Yates).
+std::vector<uint32_t> shuffledOrder(uint32_t count, uint64_t seed) {
+  std::vector<uint32_t> order(count);
+  std::iota(order.begin(), order.end(), 0u);
+  for (uint32_t i = count; i > 1; --i)
+    std::swap(order[i - 1], order[static_cast<uint32_t>(uniformAt(seed, i) * i)]);
+  return order;
+}
+
+} // namespace
+
 Engine::Engine(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Engine::~Engine() = default;
+
+Result<std::unique_ptr<Engine>> Engine::create(const std::string &planPath,
+                                               const EngineOptions &options) {
+  STRATA_ASSIGN_OR_RETURN(std::shared_ptr<const PlanFile> plan, PlanFile::open(planPath));
+  std::unique_ptr<Tokenizer> tokenizer;
+  if (std::optional<Vocabulary> vocabulary = plan->vocabulary()) {
+    STRATA_ASSIGN_OR_RETURN(tokenizer, Tokenizer::create(std::move(*vocabulary)));
+  }
+  ExecutorOptions executorOptions;
+  executorOptions.threads = options.threads;
+  executorOptions.sequences = options.sequences;
+  executorOptions.kvTokens = options.kvTokens;
+  executorOptions.randomWeightsSeed = options.randomWeightsSeed;
+  STRATA_ASSIGN_OR_RETURN(std::unique_ptr<PlanExecutor> executor,
+                          PlanExecutor::create(plan, executorOptions));
+  STRATA_ASSIGN_OR_RETURN(ScheduleConfig config,
+                          scheduleConfig(plan->plan(), executor->blockCounts(), options.sequences));
+  if (options.shuffleBlocksSeed)
+    for (ScheduleConfig::Group &group : config.groups)
+      group.blockOrder = shuffledOrder(group.blocks, *options.shuffleBlocksSeed);
+  STRATA_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
+                          create(std::move(executor), std::move(config), options.trace));
+  engine->state_->plan = std::move(plan);
+  engine->state_->tokenizer = std::move(tokenizer);
+  return engine;
+}
 
 Result<std::unique_ptr<Engine>> Engine::create(std::unique_ptr<Executor> executor,
                                                ScheduleConfig config, bool trace) {

@@ -200,26 +200,30 @@ Status Schedule::stepDone(const StepResult &result) {
                        result.id[i], config_.vocabularySize);
 
   launched_ = false;
-  // The sequences of a launch of the head alone are numbered by appearance, those of a body by
-  // part; head rows stand in order of both.
   bool headAlone = !config_.buckets[bucket_].body;
+  for (uint32_t i = 0; !headAlone && i < parts_.size(); ++i)
+    noteNonfinite(parts_[i], result, i);
+  // A launch of the head alone numbers its sequences by appearance; its rows stand in their order.
   uint32_t sequence = 0;
   for (uint32_t i = 0; i < count; ++i) {
     const HeadRow &head = heads_[headsDone_ + i];
-    if (headAlone && i > 0 && head.part != heads_[headsDone_ + i - 1].part)
-      ++sequence;
-    uint32_t index = headAlone ? sequence : head.part;
     Part &part = parts_[head.part];
     part.sampled = true;
     part.id = result.id[i];
     part.logProbability = result.logProbability[i];
-    if (index < result.nonfiniteLayer.size() && part.nonfiniteLayer < 0)
-      part.nonfiniteLayer = result.nonfiniteLayer[index];
+    sequence += i > 0 && head.part != heads_[headsDone_ + i - 1].part;
+    if (headAlone)
+      noteNonfinite(part, result, sequence);
   }
   headsDone_ = headsLaunched_;
   if (headsDone_ == heads_.size())
     finishStep();
   return Status::ok();
+}
+
+void Schedule::noteNonfinite(Part &part, const StepResult &result, uint32_t sequence) {
+  if (sequence < result.nonfiniteLayer.size() && part.nonfiniteLayer < 0)
+    part.nonfiniteLayer = result.nonfiniteLayer[sequence];
 }
 
 void Schedule::finishStep() {

@@ -61,7 +61,7 @@ public:
   /// valid rows and its block tables mean nothing.
   bool next(Step &step);
 
-  /// Reports the launch that next() gave last. `result` matters only where it had head rows.
+  /// Reports the launch that next() gave last.
   /// Errors: FailedPrecondition (no launch is out), Internal (a result that is too short or holds
   /// an id outside the vocabulary).
   Status stepDone(const StepResult &result);
@@ -91,7 +91,6 @@ private:
     uint32_t limit = 0;     ///< Tokens to generate at most.
     uint32_t tail = 0;      ///< Prompt rows that the tail being followed cuts; 0: none is.
     uint32_t tailIndex = 0; ///< Next bucket of that tail.
-    uint32_t tailRows = 0;  ///< Prompt rows left when that bucket is due.
     bool hasEvent = false;
     TokenEvent event;
     Sequence *nextEvent = nullptr;
@@ -132,6 +131,7 @@ private:
   void fillSequence(Step &step, uint32_t index, uint32_t firstRow);
   void fillHeadAlone(Step &step);
   void setSequence(Step &step, uint32_t index, const Sequence &sequence, uint32_t length);
+  void noteNonfinite(Part &part, const StepResult &result, uint32_t sequence);
   void finishStep();
   void finishPart(const Part &part);
   void end(Sequence &sequence, FinishReason reason);

@@ -53,8 +53,8 @@ public:
   virtual ~Executor() = default;
 
   /// Runs `step` to its end on every stage that has a forward for its bucket. After a bucket with a
-  /// head, `result` is filled. A body without a head leaves its rows where the next head bucket's
-  /// gather finds them. Allocates nothing.
+  /// head, `result` is filled; `result.nonfiniteLayer` after every bucket. A body without a head
+  /// leaves its rows where the next head bucket's gather finds them. Allocates nothing.
   virtual Status run(const Step &step, StepResult &result) = 0;
 
   /// F32 logits [valid head rows, vocabulary] of the last run with a head; valid until the next run.

@@ -47,6 +47,8 @@ Status FakeExecutor::run(const Step &step, StepResult &result) {
   if (bucket.body)
     STRATA_RETURN_IF_ERROR(runBody(step));
   STRATA_RETURN_IF_ERROR(checkHeads(step));
+  for (uint32_t i = 0; i < step.validSequences; ++i)
+    result.nonfiniteLayer[i] = poisoned_[step.sequenceSlot[i]];
   if (bucket.head)
     runHead(step, result);
   if (bucket.head && bucket.body)
@@ -151,7 +153,6 @@ void FakeExecutor::runHead(const Step &step, StepResult &result) {
                       config_.vocabularySize);
     lastId_[slot] = result.id[i] = id;
     result.logProbability[i] = -static_cast<float>(id);
-    result.nonfiniteLayer[sequence] = poisoned_[slot];
     for (uint32_t j = 0; j < config_.vocabularySize; ++j)
       logits_[size_t{i} * config_.vocabularySize + j] = fakeLogit(hidden, j);
   }

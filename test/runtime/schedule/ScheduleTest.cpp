@@ -92,7 +92,7 @@ TEST(Schedule, ATailIsFollowedAsItStandsAndPadded) {
   EXPECT_THAT(harness.launches, ElementsAre(Launch{"r4s4", 4, 1, 0}, Launch{"r8s8", 7, 1, 1}));
 }
 
-TEST(Schedule, ATailThatAnotherSequenceInterruptsIsLookedUpAnew) {
+TEST(Schedule, AStepThatOthersShareTakesTheRestOfATail) {
   ScheduleConfig config = makeConfig({"r1s1", "r2s2", "r4s4", "r8s8", "r16s1"}, 4, 128);
   addBinaryTails(config);
   Harness harness(config);
@@ -117,6 +117,19 @@ TEST(Schedule, AdmissionNeverOvertakes) {
   harness.run();
   EXPECT_THAT(harness.firstTokens, ElementsAre(first, second, third));
   EXPECT_EQ(harness.launches.size(), 20u + 12u);
+}
+
+TEST(Schedule, AGroupThatIsShortLeavesNothingReservedInTheOthers) {
+  ScheduleConfig config = makeConfig({"r8s8"}, 2, 32);
+  addWindowGroup(config, 6);
+  config.groups[1].blocks = config.blocksNeeded(config.groups[1], 24, 4);
+  Harness harness(config);
+  RequestId first = harness.submit(request(4, 20)), second = harness.submit(request(4, 20, 2));
+  ASSERT_TRUE(harness.launch());
+  EXPECT_EQ(harness.schedule->blocks(0).reservedBlocks(), 6u); // 24 tokens of the first alone
+  harness.run();
+  EXPECT_EQ(harness.outcomes[first], generateAlone(config, request(4, 20)));
+  EXPECT_EQ(harness.outcomes[second], generateAlone(config, request(4, 20, 2)));
 }
 
 TEST(Schedule, AFullContextEndsWithLength) {
