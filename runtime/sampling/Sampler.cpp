@@ -1,7 +1,6 @@
 #include "runtime/sampling/Sampler.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "runtime/sampling/Elementary.h"
@@ -15,21 +14,30 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 /// The logit below the largest one: 0 at the largest, also where that is infinite.
 float distance(float logit, float largest) { return logit == largest ? 0.0f : logit - largest; }
 
+constexpr size_t lanes = 16; ///< Independent partial results, by index modulo 16; loops vectorise.
+
 /// The largest logit that is a number, or NaN where there is none.
 float largestOf(std::span<const float> logits) {
-  float largest = -infinity;
-  bool found = false;
-  for (float logit : logits) {
-    found |= logit == logit;
-    largest = logit > largest ? logit : largest;
-  }
-  return found ? largest : std::numeric_limits<float>::quiet_NaN();
+  float largest[lanes];
+  std::fill_n(largest, lanes, -infinity);
+  // NaN loses every comparison.
+  auto take = [&](size_t lane, float logit) {
+    largest[lane] = logit > largest[lane] ? logit : largest[lane];
+  };
+  size_t i = 0;
+  for (; i + lanes <= logits.size(); i += lanes)
+    for (size_t j = 0; j < lanes; ++j)
+      take(j, logits[i + j]);
+  for (size_t j = 0; i + j < logits.size(); ++j)
+    take(j, logits[i + j]);
+  float best = *std::max_element(largest, largest + lanes);
+  bool found = best > -infinity || std::any_of(logits.begin(), logits.end(),
+                                               [](float logit) { return logit == logit; });
+  return found ? best : std::numeric_limits<float>::quiet_NaN();
 }
 
-/// Sum of exp(logit - largest). Sixteen partial sums, by index modulo 16, so that the order is
-/// fixed and yet the loop vectorises. Two passes a block: floats, then doubles.
+/// Sum of exp(logit - largest).
 double sumOfExponentials(std::span<const float> logits, float largest) {
-  constexpr size_t lanes = 16;
   double sums[lanes] = {};
   float terms[lanes];
   size_t i = 0;
@@ -64,25 +72,29 @@ double sumOfWeights(std::span<const SamplingScratch> tokens) {
   return sum;
 }
 
-/// The kept tokens are moved to the end of `tokens`; in the order of their ids.
+/// Top-p, then min-p. What is kept comes back in the order of ids.
 std::span<SamplingScratch> keepLikeliest(std::span<SamplingScratch> tokens, float topP, float minP,
                                          LikelierFirst likelierFirst) {
-  double enough = double(topP) * sumOfWeights(tokens), sum = 0.0;
-  // A heap finds the few likeliest without sorting the many others.
+  double total = sumOfWeights(tokens), enough = double(topP) * total;
+  // Tokens below (1 - p) of the mean weigh less than 1 - p together, so the others reach p without
+  // them; a thousandth less leaves room for rounding. Few tokens are left to order.
+  double cutoff = (1.0 - double(topP)) * total / double(tokens.size()) * 0.999;
+  auto end = std::partition(tokens.begin(), tokens.end(), [&](const SamplingScratch &token) {
+    return double(token.weight) >= cutoff && token.weight >= minP;
+  });
+
   auto lessLikely = [&](const SamplingScratch &a, const SamplingScratch &b) {
     return likelierFirst(b, a);
   };
-  std::make_heap(tokens.begin(), tokens.end(), lessLikely);
-  auto rest = tokens.end();
-  while (rest != tokens.begin()) {
-    bool first = rest == tokens.end();
-    if (!first && (sum >= enough || tokens.front().weight < minP))
-      break;
+  std::make_heap(tokens.begin(), end, lessLikely);
+  auto rest = end;
+  double sum = 0.0;
+  do {
     std::pop_heap(tokens.begin(), rest, lessLikely);
     --rest;
     sum += double(rest->weight);
-  }
-  std::span<SamplingScratch> kept(rest, tokens.end());
+  } while (rest != tokens.begin() && sum < enough);
+  std::span<SamplingScratch> kept(rest, end);
   std::sort(kept.begin(), kept.end(), lowerId);
   return kept;
 }
@@ -142,9 +154,9 @@ TokenChoice sampleToken(std::span<const float> logits, const SamplingParameters 
     token.weight = exponential(distance(logits[size_t(token.id)], largest) / temperature);
 
   // Weights are relative to the likeliest token's, which is 1: min-p is a bound on the weight.
-  float minP = std::min(parameters.minP, 1.0f);
+  float minP = parameters.minP > 0.0f ? std::min(parameters.minP, 1.0f) : 0.0f;
   if (parameters.topP < 1.0f) {
-    tokens = keepLikeliest(tokens, parameters.topP, minP, likelierFirst);
+    tokens = keepLikeliest(tokens, std::max(parameters.topP, 0.0f), minP, likelierFirst);
   } else if (minP > 0.0f) {
     auto end = std::remove_if(tokens.begin(), tokens.end(),
                               [&](const SamplingScratch &token) { return token.weight < minP; });

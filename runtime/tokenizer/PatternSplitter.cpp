@@ -109,7 +109,7 @@ Status PatternSplitter::splitPiece(size_t pattern, std::string_view text, size_t
           "pattern {} of pre-tokeniser '{}' fails on a piece of {} bytes at byte {}: {}",
           pattern + 1, preTokenizer_.name, piece.size(), begin + from, errorText(found));
     const PCRE2_SIZE *bounds = pcre2_get_ovector_pointer(data);
-    // \K inside look-around can place the bounds backwards or behind the search.
+    // Before PCRE2 10.38, \K in look-around could place the bounds backwards or behind the search.
     size_t matchBegin = std::max(bounds[0], last), matchEnd = std::max(bounds[1], matchBegin);
     cutAt(matchBegin);
     cutAt(matchEnd);

@@ -153,6 +153,14 @@ TEST(Sampler, Infinities) {
   EXPECT_EQ(drawn({nan, -infinity, -infinity}, {1.0f, 0, 1.0f, 0.0f, 1}), (Ids{1, 2}));
 }
 
+TEST(Sampler, ParametersThatAreNoNumbersKeepAll) {
+  EXPECT_EQ(drawn({0, 1, 0}, {1.0f, 0, nan, nan, 1}), (Ids{0, 1, 2}));
+  EXPECT_EQ(drawn({0, 1, 0}, {1.0f, 0, 0.99f, nan, 1}), (Ids{0, 1, 2}));
+  // All alike, so that no token is above the mean.
+  EXPECT_EQ(drawn({2, 2, 2}, {1.0f, 0, -1.0f, 0.0f, 1}), (Ids{0}));
+  EXPECT_EQ(drawn({2, 2, 2}, {1.0f, 0, 0.0f, 1.0f, 1}), (Ids{0}));
+}
+
 TEST(Sampler, SeedAndPositionDecideAlone) {
   std::vector<float> logits(1000);
   for (size_t i = 0; i < logits.size(); ++i)
