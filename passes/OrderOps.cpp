@@ -22,7 +22,7 @@ using namespace ir;
 /// The ordering problem of one run of invocations with the same layer number.
 class LayerOrder {
 public:
-  explicit LayerOrder(ArrayRef<InvokeOp> ops) : ops(ops) {
+  explicit LayerOrder(MutableArrayRef<InvokeOp> ops) : ops(ops) {
     for (auto [index, op] : llvm::enumerate(ops))
       number[op] = index;
     problem.commands = ops.size();
@@ -104,7 +104,7 @@ private:
     return llvm::any_of(value.getUsers(), [&](Operation *user) { return !number.contains(user); });
   }
 
-  ArrayRef<InvokeOp> ops;
+  MutableArrayRef<InvokeOp> ops;
   llvm::SmallDenseMap<Operation *, size_t> number;
   llvm::SmallDenseMap<Value, size_t> buffers;
   planner::OrderProblem problem;
@@ -149,7 +149,7 @@ private:
       end = begin + 1;
       while (end < all.size() && all[end].getLayer() == all[begin].getLayer())
         ++end;
-      ArrayRef<InvokeOp> run = ArrayRef(all).slice(begin, end - begin);
+      MutableArrayRef<InvokeOp> run = MutableArrayRef(all).slice(begin, end - begin);
       LayerOrder layer(run);
       const std::vector<size_t> &order = cache.solve(layer.get());
       if (llvm::is_sorted(order))

@@ -62,7 +62,8 @@ LogicalResult addPipeline(OpPassManager &manager, StringRef after, StringRef unt
     index = indexOf(name);
     if (index < std::size(order))
       return success();
-    errors << "there is no pass '" << name << "'; the passes are " << llvm::join(order, ", ");
+    errors << "there is no pass '" << name << "'; the passes are ";
+    llvm::interleave(order, errors, ", ");
     return failure();
   };
   if (!after.empty()) {

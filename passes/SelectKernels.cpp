@@ -23,9 +23,9 @@ using namespace ir;
 /// stands in.
 class BlockLowering {
 public:
-  BlockLowering(OpBuilder &builder, StageOp stage, cpu::Isa isa, int64_t layer, std::string unit,
+  BlockLowering(OpBuilder &builder, StageOp stage, cpu::Isa instructions, int64_t layer, std::string unit,
                 DenseMap<Value, Value> &renamed)
-      : builder(builder), stage(stage), isa(isa), layer(layer), unit(std::move(unit)),
+      : builder(builder), stage(stage), instructions(instructions), layer(layer), unit(std::move(unit)),
         renamed(renamed) {}
 
   /// `residual` is the block's value at offset 0 of the arena when it begins, or null; `leaves` the
@@ -50,7 +50,7 @@ private:
 
   OpBuilder &builder;
   StageOp stage;
-  cpu::Isa isa;
+  cpu::Isa instructions;
   int64_t layer;
   std::string unit;
   DenseMap<Value, Value> &renamed; // tensor values of compute ops to those of invocations
@@ -131,7 +131,7 @@ LogicalResult BlockLowering::lower(Operation *op) {
     return success();
   }
   bool headRows = llvm::any_of(op->getOperands(), [&](Value v) { return gathered.contains(v); });
-  SelectionContext context{stage, isa, layer, headRows};
+  SelectionContext context{stage, instructions, layer, headRows};
   if (auto add = dyn_cast<AddOp>(op))
     if (LinearOp linear = fusedLinear.lookup(add)) {
       Value other = add.getLhs() == linear.getResult() ? add.getRhs() : add.getLhs();
@@ -206,9 +206,7 @@ Value BlockLowering::invoke(Operation *op, const Selection &selection, ArrayRef<
     failedSlots = true;
     return {};
   }
-  MLIRContext *context = builder.getContext();
-  auto kernel = FlatSymbolRefAttr::get(context, selection.kernel);
-  if (!stage.lookupSymbol(kernel.getAttr())) {
+  if (!stage.lookupSymbol(selection.kernel)) {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(&stage.getRegion().front());
     KernelOp::create(builder, stage.getLoc(), selection.kernel);
@@ -225,8 +223,8 @@ Value BlockLowering::invoke(Operation *op, const Selection &selection, ArrayRef<
     ties.push_back(tied);
   }
   auto invocation =
-      InvokeOp::create(builder, op->getLoc(), results, kernel, inputs, *slots, selection.items,
-                       ties, label, layer, carries, selection.logits);
+      InvokeOp::create(builder, op->getLoc(), results, selection.kernel, inputs, *slots,
+                       selection.items, ties, label, layer, carries, selection.logits);
   for (Attribute slot : *slots)
     if (auto scratch = dyn_cast<ScratchSlotAttr>(slot))
       stage.setScratch(std::max<int64_t>(stage.getScratch().value_or(0), scratch.getBytes()));
@@ -257,7 +255,7 @@ struct SelectKernelsPass
   }
 
 private:
-  LogicalResult lowerForward(ModelOp model, StageOp stage, cpu::Isa isa, ForwardOp forward,
+  LogicalResult lowerForward(ModelOp model, StageOp stage, cpu::Isa instructions, ForwardOp forward,
                              int64_t &fused) {
     Block &block = forward.getBlock();
     SmallVector<Operation *> old;
@@ -268,7 +266,7 @@ private:
     for (Operation *op : old) {
       auto layer = dyn_cast<LayerOp>(op);
       if (!layer) {
-        if (failed(lowerPort(builder, stage, isa, op, renamed)))
+        if (failed(lowerPort(builder, stage, instructions, op, renamed)))
           return failure();
         continue;
       }
@@ -279,7 +277,7 @@ private:
       for (auto [argument, input] : llvm::zip(body.getArguments(), layer.getInputs()))
         renamed[argument] = renamed.lookup(input);
       ValueRange yields = cast<YieldOp>(body.back()).getValues();
-      BlockLowering lowering(builder, stage, isa, number, layer.getUnitName(), renamed);
+      BlockLowering lowering(builder, stage, instructions, number, layer.getUnitName(), renamed);
       if (failed(lowering.run(body, body.getNumArguments() ? body.getArgument(0) : Value(),
                               yields.empty() ? Value() : yields[0])))
         return failure();
@@ -293,13 +291,13 @@ private:
   }
 
   /// Ports and carried rows stand between the layers.
-  LogicalResult lowerPort(OpBuilder &builder, StageOp stage, cpu::Isa isa, Operation *op,
+  LogicalResult lowerPort(OpBuilder &builder, StageOp stage, cpu::Isa instructions, Operation *op,
                           DenseMap<Value, Value> &renamed) {
     if (auto carried = dyn_cast<CarriedOp>(op)) {
       renamed[carried.getResult()] = builder.clone(*op)->getResult(0);
       return success();
     }
-    SelectionContext context{stage, isa, -1, false};
+    SelectionContext context{stage, instructions, -1, false};
     auto selections = selectKernels(op, context);
     if (failed(selections))
       return failure();
@@ -319,7 +317,7 @@ private:
     int64_t number = arrives ? stage.getFirstLayer() - 1 : stage.getEndLayer();
     auto invocation = InvokeOp::create(
         builder, op->getLoc(), arrives ? TypeRange(selection.result) : TypeRange(),
-        FlatSymbolRefAttr::get(builder.getContext(), selection.kernel), inputs, *slots,
+        selection.kernel, inputs, *slots,
         selection.items, arrives ? SmallVector<int64_t>{-1} : SmallVector<int64_t>{},
         arrives ? "receive" : "send", number, /*carries=*/arrives, /*logits=*/false);
     if (arrives)

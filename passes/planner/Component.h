@@ -1,5 +1,5 @@
-// One independent part of an allocation problem in a canonical form that depends neither on the order
-// of its buffers, nor on the direction of time, nor on the unit of the sizes.
+// One independent part of an allocation problem in a canonical form that depends neither on the
+// order of its buffers, nor on the direction of time, nor on the unit of the sizes.
 #pragma once
 
 #include <compare>
@@ -28,7 +28,8 @@ struct Component {
   Bytes lowerBound = 0; ///< Units; the largest sum of a section.
 };
 
-/// Builds the canonical form of `ids`, all connected in time, and sorts `ids` into the order of its items.
+/// Builds the canonical form of `ids`, all connected in time, and sorts `ids` into the order of its
+/// items.
 Component makeComponent(const std::vector<Buffer> &buffers, std::vector<uint32_t> &ids);
 
 /// Which items live together.

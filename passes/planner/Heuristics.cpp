@@ -168,7 +168,8 @@ std::vector<Bytes> placeInTimeOrder(const Component &component, bool backward) {
   std::iota(starts.begin(), starts.end(), 0);
   std::iota(ends.begin(), ends.end(), 0);
   // Of those that start together the large go first.
-  std::ranges::stable_sort(starts, {}, [&](uint32_t k) { return std::pair(start(k), -items[k].size); });
+  std::ranges::stable_sort(starts, {},
+                           [&](uint32_t k) { return std::pair(start(k), -items[k].size); });
   std::ranges::stable_sort(ends, {}, end);
 
   std::vector<Bytes> offsets(count);
@@ -199,9 +200,12 @@ void improveByOrders(const Component &component, const Overlaps &overlaps, Bytes
     return keys;
   };
   const std::array keys = {
-      lexicographic(measures.size, measures.length), lexicographic(measures.length, measures.size),
-      lexicographic(measures.area, measures.size),   lexicographic(measures.congestion, measures.size),
-      lexicographic(measures.congestion, measures.area), lexicographic(measures.conflict, measures.size),
+      lexicographic(measures.size, measures.length),
+      lexicographic(measures.length, measures.size),
+      lexicographic(measures.area, measures.size),
+      lexicographic(measures.congestion, measures.size),
+      lexicographic(measures.congestion, measures.area),
+      lexicographic(measures.conflict, measures.size),
   };
   for (const auto &key : keys)
     for (Fit fit : {Fit::First, Fit::Best}) {

@@ -9,8 +9,8 @@ namespace strata::planner {
 /// overlaps: O(n log n). Returns offsets in units.
 std::vector<Bytes> placeInTimeOrder(const Component &component, bool backward);
 
-/// Runs every other order and then repairs the best one, until a peak is <= `goal` or the work (visited
-/// pairs, not seconds) is used up. Improves `offsets`, a valid placement; units.
+/// Runs every other order and then repairs the best one, until a peak is <= `goal` or the work
+/// (visited pairs, not seconds) is used up. Improves `offsets`, a valid placement; units.
 void improveByOrders(const Component &component, const Overlaps &overlaps, Bytes goal,
                      std::vector<Bytes> &offsets);
 

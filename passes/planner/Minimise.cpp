@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <tuple>
 
 #include "passes/planner/Heuristics.h"
 #include "passes/planner/Search.h"
@@ -16,64 +15,103 @@ constexpr uint64_t kMaximumPairs = 64'000'000;
 /// The search recurses once an item, so this bounds its stack as well.
 constexpr size_t kMaximumSearchItems = 10'000;
 
-/// Runs the search from several orders in turns that grow: which order finds an answer early is luck, and
-/// no order may take all the nodes.
+/// The terms of the Luby sequence, 1 1 2 1 1 2 4 ...: within a logarithm of the best turns for a
+/// search whose time has a heavy tail (Luby, Sinclair, Zuckerman 1993).
+uint64_t luby(uint64_t index) {
+  uint64_t length = 1; // Of the prefix that ends in its largest term, (length + 1) / 2.
+  while (length <= index)
+    length = 2 * length + 1;
+  while (index != length - 1) {
+    length /= 2;
+    index %= length;
+  }
+  return (length + 1) / 2;
+}
+
+/// Runs the search from many orders in short turns. An order says which sections to fill first;
+/// most orders meet a dead end early that they leave too late, and a few lead straight to an
+/// answer.
 class Portfolio {
 public:
   Portfolio(const Component &component, const Overlaps &overlaps, uint64_t nodeLimit)
-      : search_(component, overlaps), nodeLimit_(nodeLimit) {
-    const std::vector<Item> &items = component.items;
-    auto length = [&](uint32_t k) { return items[k].length; };
-    auto size = [&](uint32_t k) { return items[k].size; };
-    auto area = [&](uint32_t k) { return double(length(k)) * double(size(k)); };
-    std::vector<Bytes> change(component.sections + 1, 0), live(component.sections, 0);
-    for (const Item &item : items) {
+      : component_(component), search_(component, overlaps), nodeLimit_(nodeLimit),
+        live_(component.sections, 0) {
+    std::vector<Bytes> change(component.sections + 1, 0);
+    for (const Item &item : component.items) {
       change[item.first] += item.size;
       change[item.last + 1] -= item.size;
     }
-    std::partial_sum(change.begin(), change.end() - 1, live.begin());
-    auto total = [&](uint32_t k) {
-      return *std::max_element(live.begin() + items[k].first, live.begin() + items[k].last + 1);
-    };
-    addOrder(items.size(), [&](uint32_t k) { return std::tuple(total(k), area(k), length(k)); });
-    addOrder(items.size(), [&](uint32_t k) { return std::tuple(total(k), length(k), area(k)); });
-    addOrder(items.size(), [&](uint32_t k) { return std::tuple(length(k), area(k), total(k)); });
-    addOrder(items.size(), [&](uint32_t k) { return std::tuple(area(k), length(k)); });
-    addOrder(items.size(), [&](uint32_t k) { return std::tuple(size(k), length(k)); });
+    std::partial_sum(change.begin(), change.end() - 1, live_.begin());
   }
 
   Outcome decide(Bytes capacity, uint64_t nodeBudget) {
-    uint64_t until = std::min(nodeLimit_, search_.nodes() + nodeBudget);
-    for (uint64_t turn = kFirstTurn;; turn *= 2)
-      for (const std::vector<uint32_t> &rank : ranks_) {
-        if (search_.nodes() >= until)
-          return Outcome::Limit;
-        uint64_t nodes = std::min(turn, until - search_.nodes());
-        Outcome outcome = search_.run(capacity, rank, nodes);
-        if (outcome != Outcome::Limit)
-          return outcome;
-      }
+    // What a turn may use counts, not what it used: large nodes end a turn early.
+    uint64_t left = std::min(nodeBudget, nodeLimit_ - std::min(nodeLimit_, granted_));
+    for (uint64_t turn = 0; left > 0; ++turn) {
+      uint64_t nodes = std::min(kTurn * luby(turn / kMeasures), left);
+      left -= nodes;
+      granted_ += nodes;
+      Outcome outcome = search_.run(capacity, makeRank(turn), nodes);
+      if (outcome != Outcome::Limit)
+        return outcome;
+    }
+    return Outcome::Limit;
   }
 
   const std::vector<Bytes> &offsets() const { return search_.offsets(); }
   uint64_t nodes() const { return search_.nodes(); }
+  bool isSpent() const { return granted_ >= nodeLimit_; }
 
 private:
-  static constexpr uint64_t kFirstTurn = 4'000;
+  static constexpr uint64_t kTurn = 2'000;
+  static constexpr uint64_t kMeasures = 4;
 
-  /// The largest key comes first.
-  template <class Key> void addOrder(size_t count, Key key) {
-    std::vector<uint32_t> order(count), rank(count);
+  /// Items of the fullest sections first, where from the second round on every section's sum is
+  /// taken up to a tenth higher; then the longest or largest by one of the measures.
+  std::vector<uint32_t> makeRank(uint64_t turn) {
+    const std::vector<Item> &items = component_.items;
+    std::vector<double> fullness(live_.begin(), live_.end());
+    if (turn >= kMeasures)
+      for (double &sum : fullness)
+        sum *= 1 + 0.2 * nextRandom();
+    auto measure = [&](const Item &item) {
+      double length = double(item.length), sections = double(item.last - item.first + 1);
+      switch (turn % kMeasures) {
+      case 0:
+        return length;
+      case 1:
+        return length * double(item.size);
+      case 2:
+        return sections;
+      default:
+        return sections * double(item.size);
+      }
+    };
+    std::vector<std::pair<double, double>> keys;
+    for (const Item &item : items)
+      keys.push_back(
+          {*std::max_element(fullness.begin() + item.first, fullness.begin() + item.last + 1),
+           measure(item)});
+    std::vector<uint32_t> order(items.size()), rank(items.size());
     std::iota(order.begin(), order.end(), 0);
-    std::ranges::stable_sort(order, std::greater(), key);
-    for (uint32_t k = 0; k < count; ++k)
+    std::ranges::stable_sort(order, std::greater(), [&](uint32_t k) { return keys[k]; });
+    for (uint32_t k = 0; k < items.size(); ++k)
       rank[order[k]] = k;
-    ranks_.push_back(std::move(rank));
+    return rank;
   }
 
+  /// In [0, 1); always the same sequence.
+  double nextRandom() {
+    random_ ^= random_ << 13, random_ ^= random_ >> 7, random_ ^= random_ << 17;
+    return double(random_ >> 11) * 0x1p-53;
+  }
+
+  const Component &component_;
   Search search_;
   uint64_t nodeLimit_;
-  std::vector<std::vector<uint32_t>> ranks_;
+  uint64_t granted_ = 0;
+  std::vector<Bytes> live_; ///< Section -> sum of its items.
+  uint64_t random_ = 0x9e3779b97f4a7c15;
 };
 
 } // namespace
@@ -118,7 +156,7 @@ uint64_t minimise(const Component &component, const MinimiseOptions &options, At
     return portfolio.nodes();
   // The optimum lies above `low` or is out of reach there: halve what lies between.
   ++low;
-  while (low < attempt.peak && portfolio.nodes() < options.nodeLimit) {
+  while (low < attempt.peak && !portfolio.isSpent()) {
     Bytes middle = low + (attempt.peak - 1 - low) / 2;
     if (decide(middle, options.nodeLimit / 8) != Outcome::Found)
       low = middle + 1;

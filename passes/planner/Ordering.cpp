@@ -7,8 +7,8 @@
 namespace strata::planner {
 namespace {
 
-/// Live bytes at each command depend only on which commands ran before, not on their order: so the best
-/// order of a set of commands extends to the best order of a larger one.
+/// Live bytes at each command depend only on which commands ran before, not on their order: so the
+/// best order of a set of commands extends to the best order of a larger one.
 class Search {
 public:
   explicit Search(const OrderProblem &problem) : problem(problem) {}
@@ -68,8 +68,7 @@ public:
         return {};
     }
     std::vector<size_t> order(problem.commands);
-    uint64_t set = problem.commands == 64 ? ~uint64_t(0)
-                                          : (uint64_t(1) << problem.commands) - 1;
+    uint64_t set = problem.commands == 64 ? ~uint64_t(0) : (uint64_t(1) << problem.commands) - 1;
     for (size_t count = problem.commands; count > 0; --count) {
       const Reached &reached = levels[count][set];
       order[count - 1] = reached.last;

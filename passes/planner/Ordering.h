@@ -25,9 +25,9 @@ struct OrderProblem {
 /// Peak of live bytes when the commands run in `order`.
 int64_t peakOf(const OrderProblem &problem, const std::vector<size_t> &order);
 
-/// An order of least peak where all sets of commands fit the state limit, else the best of the given
-/// order and a greedy one. Never worse than the order 0, 1, 2, ..., which must satisfy `before`, and
-/// that order itself where nothing is gained.
+/// An order of least peak where all sets of commands fit the state limit, else the best of the
+/// given order and a greedy one. Never worse than the order 0, 1, 2, ..., which must satisfy
+/// `before`, and that order itself where nothing is gained.
 std::vector<size_t> orderToLowerPeak(const OrderProblem &problem);
 
 } // namespace strata::planner

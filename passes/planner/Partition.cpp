@@ -56,8 +56,8 @@ std::optional<std::vector<size_t>> partition(const PartitionProblem &problem) {
         if (!rest.feasible)
           continue;
         Best candidate{true, std::max(decode, rest.decode), std::max(prefill, rest.prefill), end};
-        if (!choice.feasible || std::tie(candidate.decode, candidate.prefill) <
-                                    std::tie(choice.decode, choice.prefill))
+        if (!choice.feasible ||
+            std::tie(candidate.decode, candidate.prefill) < std::tie(choice.decode, choice.prefill))
           choice = candidate;
       }
     }

@@ -34,8 +34,8 @@ struct StageBytes {
 StageBytes stageBytes(const PartitionProblem &problem, size_t first, size_t end);
 
 /// firstUnit[s] for each device s, and one past the last unit at the end: device s takes units
-/// [firstUnit[s], firstUnit[s + 1]), at least one each. Least maximum decode time, then least maximum
-/// prefill time, then the earlier cuts, among the splits that fit. Nothing where none fits.
+/// [firstUnit[s], firstUnit[s + 1]), at least one each. Least maximum decode time, then least
+/// maximum prefill time, then the earlier cuts, among the splits that fit. Nothing where none fits.
 /// Exact, by dynamic programming in O(devices * units^2).
 std::optional<std::vector<size_t>> partition(const PartitionProblem &problem);
 

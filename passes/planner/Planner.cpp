@@ -31,9 +31,9 @@ struct Group {
   Bytes lowerBound() const { return bytes(attempt.lowerBound); }
 };
 
-/// Cuts a problem into components. Buffers never meet across a time at which none lives; and a buffer
-/// that overlaps all others of its part can lie below them (what lay below it moves up by its size),
-/// which leaves a smaller part that may fall apart again.
+/// Cuts a problem into components. Buffers never meet across a time at which none lives; and a
+/// buffer that overlaps all others of its part can lie below them (what lay below it moves up by
+/// its size), which leaves a smaller part that may fall apart again.
 class Decomposition {
 public:
   Decomposition(const std::vector<Buffer> &buffers, std::vector<Bytes> &offsets)
@@ -120,8 +120,8 @@ private:
   Bytes peak_ = 0;
 };
 
-/// Lowers the peaks to `goal` where it can, the highest first. What stays above raises the goal for the
-/// others: nothing is gained by lowering them further.
+/// Lowers the peaks to `goal` where it can, the highest first. What stays above raises the goal for
+/// the others: nothing is gained by lowering them further.
 void minimiseGroups(std::vector<Group> &groups, Bytes goal, const Problem &problem,
                     uint64_t &nodes) {
   std::vector<bool> finished(groups.size(), false);
@@ -165,8 +165,7 @@ Solution solve(const Problem &problem) {
 
   // No search can fit what lives at once into less.
   if (!problem.capacity || *problem.capacity >= solution.lowerBound)
-    minimiseGroups(groups, problem.capacity.value_or(solution.lowerBound), problem,
-                   solution.nodes);
+    minimiseGroups(groups, problem.capacity.value_or(solution.lowerBound), problem, solution.nodes);
 
   solution.peak = decomposition.peak();
   for (const Group &group : groups) {

@@ -1,5 +1,5 @@
-// The allocation problem of one arena: buffers with lifetimes and sizes, to be placed at offsets so that
-// no two that live at once overlap, in as few bytes as can be.
+// The allocation problem of one arena: buffers with lifetimes and sizes, to be placed at offsets so
+// that no two that live at once overlap, in as few bytes as can be.
 //
 // This folder knows nothing of the compiler: integers in, offsets out.
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace strata::planner {
 
-using Time = int64_t;  ///< A position in the order of commands.
+using Time = int64_t; ///< A position in the order of commands.
 using Bytes = int64_t;
 
 /// A buffer lives in [lower, upper): it exists before command `lower` runs and is free once command
@@ -24,7 +24,8 @@ struct Buffer {
 struct Problem {
   std::vector<Buffer> buffers;
   std::optional<Bytes> capacity; ///< Stop at the first placement whose peak fits; absent: minimise.
-  uint64_t nodeLimit = 2'000'000; ///< Search nodes, never seconds: the answer is the same everywhere.
+  uint64_t nodeLimit =
+      2'000'000; ///< Search nodes, never seconds: the answer is the same everywhere.
 };
 
 struct Solution {
@@ -41,12 +42,13 @@ Solution solve(const Problem &problem);
 /// Maximum over time of the sum of live sizes.
 Bytes maximumLiveBytes(const std::vector<Buffer> &buffers);
 
-/// The first pair of buffers that overlap in time and in bytes, or an offset below 0; independent of
-/// the solver.
+/// The first pair of buffers that overlap in time and in bytes, or an offset below 0; independent
+/// of the solver.
 struct Conflict {
   size_t first;
   size_t second; ///< Equal to `first` where that buffer itself is at fault.
 };
-std::optional<Conflict> check(const std::vector<Buffer> &buffers, const std::vector<Bytes> &offsets);
+std::optional<Conflict> check(const std::vector<Buffer> &buffers,
+                              const std::vector<Bytes> &offsets);
 
 } // namespace strata::planner

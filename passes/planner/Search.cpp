@@ -24,8 +24,7 @@ Search::Search(const Component &component, const Overlaps &overlaps)
       twin_[k] = int64_t(k) - 1;
 }
 
-template <class Visit>
-void Search::forEachOpen(uint32_t first, uint32_t last, Visit visit) const {
+template <class Visit> void Search::forEachOpen(uint32_t first, uint32_t last, Visit visit) const {
   uint32_t begin = beginOf_[first], end = beginOf_[last + 1];
   for (uint32_t word = begin / 64; word * 64 < end; ++word) {
     uint64_t bits = open_[word];
@@ -67,8 +66,8 @@ Outcome Search::run(Bytes capacity, const std::vector<uint32_t> &rank, uint64_t 
   return outOfNodes_ ? Outcome::Limit : Outcome::Exhausted;
 }
 
-/// Open items in first..last may fall into parts that no open item connects: each is a problem of its
-/// own, and failure in one is never retried in another.
+/// Open items in first..last may fall into parts that no open item connects: each is a problem of
+/// its own, and failure in one is never retried in another.
 bool Search::solveParts(uint32_t first, uint32_t last, Level level) {
   std::vector<Range> parts;
   for (uint32_t s = first; s <= last; ++s) {
@@ -124,8 +123,8 @@ bool Search::solveRange(uint32_t first, uint32_t last, Level level) {
 /// Adds the items that can come next; false where the node cannot lead to an answer.
 bool Search::collectCandidates(uint32_t first, uint32_t last, Level level) {
   const std::vector<Item> &items = component_.items;
-  // Dominance: what lies above the top of an open item at its lowest place leaves room to sink that item,
-  // and the placement with the least sum of offsets has no such room.
+  // Dominance: what lies above the top of an open item at its lowest place leaves room to sink that
+  // item, and the placement with the least sum of offsets has no such room.
   Bytes lowestTop = kNone;
   forEachOpen(first, last, [&](uint32_t item) {
     lowestTop = std::min(lowestTop, offsets_[item] + items[item].size);
@@ -148,8 +147,9 @@ bool Search::collectCandidates(uint32_t first, uint32_t last, Level level) {
   return true;
 }
 
-/// Inference on sections: the open items of a section are stacked, each no lower than it can still lie.
-/// The lowest stack is built in the order of those offsets (one machine, release dates), and it must fit.
+/// Inference on sections: the open items of a section are stacked, each no lower than it can still
+/// lie. The lowest stack is built in the order of those offsets (one machine, release dates), and
+/// it must fit.
 bool Search::isHopeless(uint32_t first, uint32_t last, Level level) {
   const std::vector<Item> &items = component_.items;
   earliest_.clear();
@@ -178,7 +178,10 @@ bool Search::isHopeless(uint32_t first, uint32_t last, Level level) {
     for (uint32_t s = items[item].first; s <= items[item].last; ++s)
       top_[s] = std::max(top_[s], offset) + size;
   }
-  return *std::max_element(top_.begin() + first, top_.begin() + last + 1) > capacity_;
+  for (uint32_t s = first; s <= last; ++s)
+    if (top_[s] > capacity_)
+      return true;
+  return false;
 }
 
 void Search::place(uint32_t item) {

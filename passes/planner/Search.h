@@ -1,8 +1,9 @@
 // Exact search: does a component fit in so many bytes?
 //
-// The search looks only at canonical placements: every item lies at 0 or on top of another, and items
-// are placed in the order of their offsets. Any placement sinks into such a one without a higher peak.
-// M. D. Moffitt, "MiniMalloc", ASPLOS 2023, describes the space and the inference on sections.
+// The search looks only at canonical placements: every item lies at 0 or on top of another, and
+// items are placed in the order of their offsets. Any placement sinks into such a one without a
+// higher peak. M. D. Moffitt, "MiniMalloc", ASPLOS 2023, describes the space and the inference on
+// sections.
 #pragma once
 
 #include "passes/planner/Component.h"
@@ -19,9 +20,9 @@ class Search {
 public:
   Search(const Component &component, const Overlaps &overlaps);
 
-  /// Looks for a placement of peak <= `capacity` (units) in at most `nodeLimit` nodes (fewer where nodes
-  /// are large: a node pays for at most kWorkOfNode visits). Among items that could be placed next at the
-  /// same offset, the lowest `rank` is tried first.
+  /// Looks for a placement of peak <= `capacity` (units) in at most `nodeLimit` nodes (fewer where
+  /// nodes are large: a node pays for at most kWorkOfNode visits). Among items that could be placed
+  /// next at the same offset, the lowest `rank` is tried first.
   Outcome run(Bytes capacity, const std::vector<uint32_t> &rank, uint64_t nodeLimit);
 
   const std::vector<Bytes> &offsets() const { return offsets_; }
@@ -66,19 +67,19 @@ private:
 
   const Component &component_;
   const Overlaps &overlaps_;
-  std::vector<uint32_t> beginOf_;  ///< Section -> the first item that starts in it.
-  std::vector<int64_t> twin_;      ///< The item before, where it is the same; else -1.
+  std::vector<uint32_t> beginOf_; ///< Section -> the first item that starts in it.
+  std::vector<int64_t> twin_;     ///< The item before, where it is the same; else -1.
 
   Bytes capacity_ = 0;
   const std::vector<uint32_t> *rank_ = nullptr;
   uint64_t nodes_ = 0, stopAtNode_ = 0, work_ = 0, stopAtWork_ = 0;
   bool outOfNodes_ = false;
 
-  std::vector<uint64_t> open_;     ///< A bit for each item that is not yet placed.
-  std::vector<Bytes> offsets_;     ///< Placed: where; open: the lowest offset that is left.
-  std::vector<Bytes> left_;        ///< Section -> sum of the open items.
-  std::vector<Bytes> crossing_;    ///< Section -> open items live in it and in the next.
-  std::vector<Bytes> top_;         ///< Section -> end of its lowest stack; of one node.
+  std::vector<uint64_t> open_;  ///< A bit for each item that is not yet placed.
+  std::vector<Bytes> offsets_;  ///< Placed: where; open: the lowest offset that is left.
+  std::vector<Bytes> left_;     ///< Section -> sum of the open items.
+  std::vector<Bytes> crossing_; ///< Section -> open items live in it and in the next.
+  std::vector<Bytes> top_;      ///< Section -> end of its lowest stack; of one node.
   std::vector<std::pair<Bytes, uint32_t>> earliest_; ///< Lowest offset, item; of one node.
   std::vector<uint32_t> placed_;
   std::vector<Undo> undo_;

@@ -5,7 +5,8 @@
 
 namespace strata::planner {
 
-// Dynamic programme over the rows still to run: a full bucket and the best rest, or one padded bucket.
+// Dynamic programme over the rows still to run: a full bucket and the best rest, or one padded
+// bucket.
 std::vector<Tail> tailTable(const std::vector<int64_t> &bucketRows, int64_t launchRows) {
   struct Best {
     int64_t cost = 0;
@@ -21,8 +22,8 @@ std::vector<Tail> tailTable(const std::vector<int64_t> &bucketRows, int64_t laun
       int64_t rest = std::max<int64_t>(0, rows - bucketRows[bucket]);
       const Best &after = best[static_cast<size_t>(rest)];
       Best candidate{bucketRows[bucket] + launchRows + after.cost, 1 + after.launches, bucket};
-      if (!found || std::tie(candidate.cost, candidate.launches) <
-                        std::tie(choice.cost, choice.launches)) {
+      if (!found ||
+          std::tie(candidate.cost, candidate.launches) < std::tie(choice.cost, choice.launches)) {
         choice = candidate;
         found = true;
       }

@@ -14,8 +14,8 @@ struct Tail {
 };
 
 /// For every remainder 1 .. max(bucketRows) - 1, the multiset of buckets of least cost, larger ones
-/// first; the cost of a bucket is its rows plus `launchRows`. Ties go to fewer launches, then to the
-/// larger first bucket. `bucketRows` is rising and not empty.
+/// first; the cost of a bucket is its rows plus `launchRows`. Ties go to fewer launches, then to
+/// the larger first bucket. `bucketRows` is rising and not empty.
 std::vector<Tail> tailTable(const std::vector<int64_t> &bucketRows, int64_t launchRows);
 
 } // namespace strata::planner
