@@ -29,7 +29,8 @@ constexpr Command commands[] = {
 };
 
 Status serve(const std::string &plan) {
-  if (!std::filesystem::exists(plan))
+  std::error_code ignored;
+  if (!std::filesystem::exists(plan, ignored))
     return makeError(StatusCode::InvalidArgument,
                      "'{}' is neither a command nor a plan file; `strata-run --help` lists the "
                      "commands",

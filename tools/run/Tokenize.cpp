@@ -32,13 +32,16 @@ bool isPlan(const std::string &path) {
   return file.read(magic.data(), magic.size()) && magic == planMagic;
 }
 
-Result<std::optional<Vocabulary>> vocabularyOf(const std::string &path) {
-  if (std::filesystem::is_regular_file(path) && isPlan(path)) {
-    STRATA_ASSIGN_OR_RETURN(std::shared_ptr<const PlanFile> plan, PlanFile::open(path));
-    return plan->vocabulary();
-  }
-  STRATA_ASSIGN_OR_RETURN(std::unique_ptr<Checkpoint> checkpoint, Checkpoint::open(path));
-  return checkpoint->vocabulary();
+Result<Vocabulary> vocabularyOf(const std::string &path) {
+  std::error_code ignored; // what cannot be looked at is refused by the reader
+  if (!std::filesystem::is_regular_file(path, ignored) || !isPlan(path))
+    return readVocabulary(path);
+  STRATA_ASSIGN_OR_RETURN(std::shared_ptr<const PlanFile> plan, PlanFile::open(path));
+  std::optional<Vocabulary> vocabulary = plan->vocabulary();
+  if (!vocabulary)
+    return makeError(StatusCode::InvalidArgument,
+                     "the plan '{}' has no vocabulary, since its checkpoint had none", path);
+  return std::move(*vocabulary);
 }
 
 Result<std::string> textOf(const Options &options) {
@@ -51,11 +54,9 @@ Result<std::string> textOf(const Options &options) {
 }
 
 Status tokenize(const Options &options) {
-  STRATA_ASSIGN_OR_RETURN(std::optional<Vocabulary> vocabulary, vocabularyOf(options.file));
-  if (!vocabulary)
-    return makeError(StatusCode::InvalidArgument, "'{}' holds no vocabulary", options.file);
+  STRATA_ASSIGN_OR_RETURN(Vocabulary vocabulary, vocabularyOf(options.file));
   STRATA_ASSIGN_OR_RETURN(std::unique_ptr<Tokenizer> tokenizer,
-                          Tokenizer::create(std::move(*vocabulary)));
+                          Tokenizer::create(std::move(vocabulary)));
   STRATA_ASSIGN_OR_RETURN(std::string text, textOf(options));
   EncodeOptions encode{.addBos = !options.noBos, .parseSpecial = options.special};
   STRATA_ASSIGN_OR_RETURN(std::vector<int32_t> ids, tokenizer->encode(text, encode));

@@ -118,15 +118,13 @@ class WithAPlan(EndToEnd):
         for json_flag in ((), ("--json",)):
             with self.subTest(json_flag):
                 command = [TOOLS["strata-run"], "generate", plan, "--ids", "5", *json_flag]
-                command += ["--max-tokens", "99000", "--temperature", "1"]
+                command += ["--max-tokens", "99000"]
                 process = subprocess.Popen(
                     command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
                 )
                 time.sleep(1)
                 process.send_signal(signal.SIGINT)
                 out, err = process.communicate(timeout=60)
-                if process.returncode == 0:
-                    self.skipTest("the model ended before the signal came")
                 self.assertEqual(process.returncode, INTERRUPTED, err)
                 if json_flag:
                     self.assertEqual(json.loads(out)["finish_reason"], "interrupted")
