@@ -43,14 +43,17 @@ struct KernelName {
 /// Sixteen consecutive values of a plain type.
 template <class T> STRATA_INLINE Lanes loadPlain(const uint8_t *from) {
   static_assert(T::blockElements == 1);
-  if constexpr (T::blockBytes == 4) {
+  if constexpr (__is_same(T, F32)) {
     return load(reinterpret_cast<const float *>(from));
-  } else {
-    __m256i raw = _mm256_loadu_si256(reinterpret_cast<const __m256i_u *>(from));
-    if constexpr (__is_same(T, F16))
-      return fromHalf(raw);
-    else
-      return fromBfloat(raw);
+  } else if constexpr (__is_same(T, F16)) {
+    return fromHalf(_mm256_loadu_si256(reinterpret_cast<const __m256i_u *>(from)));
+  } else if constexpr (__is_same(T, BF16)) {
+    return fromBfloat(_mm256_loadu_si256(reinterpret_cast<const __m256i_u *>(from)));
+  } else { // any other plain type, by its own definition
+    float values[laneCount];
+    for (uint32_t i = 0; i < laneCount; ++i)
+      T::dequantise(from + i * T::blockBytes, values + i);
+    return load(values);
   }
 }
 
@@ -58,7 +61,7 @@ template <class T> STRATA_INLINE Lanes loadPlain(const uint8_t *from) {
 template <class T> STRATA_INLINE Lanes loadPlainPiece(const uint8_t *from, uint32_t count) {
   if (count == laneCount)
     return loadPlain<T>(from);
-  if constexpr (T::blockBytes == 4)
+  if constexpr (__is_same(T, F32))
     return loadFirst(reinterpret_cast<const float *>(from), count);
   alignas(64) uint8_t padded[laneCount * T::blockBytes] = {};
   std::memcpy(padded, from, count * T::blockBytes);
