@@ -1,13 +1,23 @@
 #include "tools/run/Prompt.h"
 
+#include <charconv>
+
 namespace strata::run {
 
 CLI::Option *addIdsOption(CLI::App &command, std::vector<int32_t> &ids) {
-  return command.add_option("--ids", ids, "Token ids, such as 1,403,407")
-      ->delimiter(',')
-      ->expected(1)
-      ->type_name("ID,...")
-      ->multi_option_policy(CLI::MultiOptionPolicy::Throw);
+  auto parse = [&ids](const std::string &list) {
+    ids.clear();
+    for (const std::string &number : CLI::detail::split(list, ',')) {
+      int32_t id = 0;
+      const char *end = number.data() + number.size();
+      auto [next, error] = std::from_chars(number.data(), end, id);
+      if (error != std::errc() || next != end)
+        throw CLI::ValidationError("--ids", fmt::format("'{}' is not a token id", number));
+      ids.push_back(id);
+    }
+  };
+  return command.add_option_function<std::string>("--ids", parse, "Token ids, such as 1,403,407")
+      ->type_name("ID,...");
 }
 
 void Prompt::addTo(CLI::App &command) {
