@@ -197,6 +197,16 @@ TEST(Schedule, ANonFiniteLayerEndsOnlyItsOwnSequence) {
   EXPECT_EQ(harness.outcomes[good], generateAlone(config, request(3, 8, 2)));
 }
 
+TEST(Schedule, ANonFiniteLayerIsSeenBeforeAnythingIsSampled) {
+  Harness harness(makeConfig({"b8s4", "h1"}, 1, 64));
+  RequestId bad = harness.submit(request(20, 8));
+  harness.executor.poison(0, 2);
+  ASSERT_TRUE(harness.launch());
+  EXPECT_EQ(harness.outcomes[bad].finish, FinishReason::NonFinite);
+  harness.run();
+  EXPECT_EQ(harness.launches.size(), 1u);
+}
+
 TEST(Schedule, CancellingIsOnceAndEndsEveryPhase) {
   ScheduleConfig config = makeConfig({"b4s2", "h2"}, 1, 64);
   Harness harness(config);
