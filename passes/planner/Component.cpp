@@ -31,7 +31,9 @@ std::vector<Item> findSections(const std::vector<Buffer> &buffers, const std::ve
     }
     items[ending].last = section;
     items[ending].size = buffers[ids[ending]].size;
-    items[ending].length = buffers[ids[ending]].upper - buffers[ids[ending]].lower;
+    // Unsigned: the whole range of Time is a lifetime too.
+    items[ending].length =
+        uint64_t(buffers[ids[ending]].upper) - uint64_t(buffers[ids[ending]].lower);
     ended = true;
   }
   sections = section + 1;

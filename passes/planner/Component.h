@@ -15,7 +15,7 @@ struct Item {
   uint32_t first;
   uint32_t last;
   Bytes size;
-  Time length;
+  uint64_t length;
   auto operator<=>(const Item &) const = default;
 };
 
