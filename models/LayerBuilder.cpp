@@ -1,0 +1,72 @@
+#include "models/ModelBuilder.h"
+
+using namespace mlir;
+
+namespace strata {
+
+Type LayerBuilder::rows(int64_t width, StringRef space) {
+  return ir::activationType(builder_.getContext(), ShapedType::kDynamic, width, space);
+}
+
+Value LayerBuilder::embed(Weight table, StringRef space) {
+  return ir::EmbedOp::create(builder_, location_, rows(table.columns, space), table.symbol, step_,
+                             builder_.getF64FloatAttr(1.0));
+}
+
+Value LayerBuilder::rmsNorm(Value input, Weight weight, double epsilon, int64_t heads) {
+  return ir::RmsNormOp::create(builder_, location_, input.getType(), input, weight.symbol,
+                               builder_.getF64FloatAttr(epsilon),
+                               heads ? builder_.getI64IntegerAttr(heads) : IntegerAttr());
+}
+
+Value LayerBuilder::linear(Value input, Weight weight, Weight bias, StringRef space) {
+  return ir::LinearOp::create(builder_, location_, rows(weight.rows, space), input, weight.symbol,
+                              bias.symbol);
+}
+
+Value LayerBuilder::rope(Value input, Weight frequencies, ir::RopePairs pairs, int64_t heads,
+                         double magnitude) {
+  return ir::RopeOp::create(
+      builder_, location_, input.getType(), input, frequencies.symbol, step_,
+      ir::RopePairsAttr::get(builder_.getContext(), pairs), builder_.getI64IntegerAttr(heads),
+      builder_.getI64IntegerAttr(2 * frequencies.rows), builder_.getF64FloatAttr(magnitude));
+}
+
+void LayerBuilder::kvWrite(Value key, Value value, AttentionState state, int64_t layer) {
+  ir::KvWriteOp::create(builder_, location_, key, value, state.symbol, step_,
+                        builder_.getI64IntegerAttr(layer));
+}
+
+Value LayerBuilder::attention(Value query, AttentionState state, int64_t layer, int64_t queryHeads,
+                              int64_t kvHeads, double scale, int64_t width, StringRef space) {
+  return ir::AttentionOp::create(
+      builder_, location_, rows(width, space), query, state.symbol, step_,
+      builder_.getI64IntegerAttr(layer), builder_.getI64IntegerAttr(queryHeads),
+      builder_.getI64IntegerAttr(kvHeads), builder_.getF64FloatAttr(scale),
+      state.window ? builder_.getI64IntegerAttr(state.window) : IntegerAttr());
+}
+
+Value LayerBuilder::gated(ir::Function function, Value gate, Value up) {
+  return ir::GatedOp::create(builder_, location_, gate.getType(), function, gate, up);
+}
+
+Value LayerBuilder::add(Value lhs, Value rhs) {
+  return ir::AddOp::create(builder_, location_, lhs.getType(), lhs, rhs);
+}
+
+Value LayerBuilder::gatherRows(Value input) {
+  return ir::GatherRowsOp::create(builder_, location_, input.getType(), input, step_);
+}
+
+Value LayerBuilder::logits(Value input, Weight weight, StringRef space) {
+  return ir::LogitsOp::create(builder_, location_, rows(weight.rows, space), input, weight.symbol,
+                              FlatSymbolRefAttr());
+}
+
+void LayerBuilder::sample(Value logits) {
+  ir::SampleOp::create(builder_, location_, logits, step_);
+}
+
+void LayerBuilder::yield(ValueRange values) { ir::YieldOp::create(builder_, location_, values); }
+
+} // namespace strata

@@ -1,0 +1,388 @@
+// The dense decoder of llama, mistral, smollm2, qwen2 and qwen3: one graph with a few switches.
+//
+//   x = E[id]
+//   a layer: n = norm(x); q, k, v = Wq n, Wk n, Wv n (+ biases); q, k = per-head norms (qwen3);
+//            rope on q and k; x = x + Wo attention(q, k, v); m = norm(x);
+//            x = x + Wdown (silu(Wgate m) * Wup m)
+//   logits = Whead norm(x)
+//
+// GGUF files of architecture `llama` hold the rows of q and k so reordered that neighbouring
+// elements rotate together; everywhere else an element rotates with the one half a head away.
+#include "models/Family.h"
+
+#include <cmath>
+
+namespace strata {
+namespace {
+
+constexpr int64_t maxWidth = int64_t{1} << 20;
+constexpr int64_t maxContext = int64_t{1} << 30;
+constexpr IntegerRange layerRange{1, 4096};
+constexpr IntegerRange headRange{1, 4096};
+constexpr IntegerRange headWidthRange{2, 4096};
+constexpr IntegerRange vocabularyRange{1, int64_t{1} << 24};
+constexpr NumberRange epsilonRange{0, 1};
+
+enum class Bias { Absent, Present, IfStored };
+
+/// What the configuration says.
+struct Decoder {
+  ModelShape shape;
+  int64_t heads = 0, kvHeads = 0, headWidth = 0, rotaryWidth = 0, intermediate = 0;
+  double epsilon = 0;
+  RopeParameters rope;
+  ir::RopePairs pairs = ir::RopePairs::half;
+  ir::Function activation = ir::Function::silu;
+  Bias qkvBias = Bias::Absent, outputBias = Bias::Absent, mlpBias = Bias::Absent;
+  bool headNorms = false;
+  bool tied = false;
+  std::vector<int64_t> windows; ///< By layer; 0: the whole context.
+};
+
+/// A layer's tensors: GGUF's name after `blk.N.`, Hugging Face's after `model.layers.N.`.
+struct TensorName {
+  const char *gguf, *huggingFace;
+};
+constexpr TensorName attentionNorm{"attn_norm", "input_layernorm"};
+constexpr TensorName qName{"attn_q", "self_attn.q_proj"};
+constexpr TensorName kName{"attn_k", "self_attn.k_proj"};
+constexpr TensorName vName{"attn_v", "self_attn.v_proj"};
+constexpr TensorName qNorm{"attn_q_norm", "self_attn.q_norm"};
+constexpr TensorName kNorm{"attn_k_norm", "self_attn.k_norm"};
+constexpr TensorName outputName{"attn_output", "self_attn.o_proj"};
+constexpr TensorName mlpNorm{"ffn_norm", "post_attention_layernorm"};
+constexpr TensorName gateName{"ffn_gate", "mlp.gate_proj"};
+constexpr TensorName upName{"ffn_up", "mlp.up_proj"};
+constexpr TensorName downName{"ffn_down", "mlp.down_proj"};
+constexpr const char *ropeDivisors = "rope_freqs.weight";
+
+/// Checks what relates several keys. The names are those of the keys, for messages.
+void checkHeads(ConfigReader &config, Decoder &decoder, std::optional<int64_t> headWidth,
+                const std::string &headsKey, const std::string &kvHeadsKey,
+                const std::string &widthKey) {
+  int64_t hidden = decoder.shape.hidden, heads = decoder.heads;
+  if (!config.status().isOk())
+    return;
+  if (!headWidth && hidden % heads != 0)
+    config.fail(headsKey, fmt::format("is {}, which does not divide the width {}", heads, hidden));
+  if (heads % decoder.kvHeads != 0)
+    config.fail(kvHeadsKey, fmt::format("is {}, which does not divide the {} heads of '{}'",
+                                        decoder.kvHeads, heads, headsKey));
+  decoder.headWidth = headWidth.value_or(hidden / heads);
+  if (decoder.headWidth % 2 != 0)
+    config.fail(headWidth ? widthKey : headsKey,
+                fmt::format("makes heads of {} elements, which do not pair up to be rotated",
+                            decoder.headWidth));
+}
+
+//===----------------------------------------------------------------------===//
+// GGUF
+//===----------------------------------------------------------------------===//
+
+Decoder readGguf(std::string_view name, const Checkpoint &checkpoint, ConfigReader &config) {
+  std::string prefix = std::string(name) + ".", attention = prefix + "attention.";
+  Decoder decoder;
+  ModelShape &shape = decoder.shape;
+  shape.family = name;
+  shape.hidden = config.integer(prefix + "embedding_length", {1, maxWidth});
+  shape.layers = config.integer(prefix + "block_count", layerRange);
+  shape.context = config.integer(prefix + "context_length", {1, maxContext});
+  decoder.intermediate = config.integer(prefix + "feed_forward_length", {1, maxWidth});
+  decoder.heads = config.integer(attention + "head_count", headRange);
+  decoder.kvHeads =
+      config.optionalInteger(attention + "head_count_kv", headRange).value_or(decoder.heads);
+  decoder.epsilon = config.number(attention + "layer_norm_rms_epsilon", epsilonRange);
+  auto keyWidth = config.optionalInteger(attention + "key_length", headWidthRange);
+  auto valueWidth = config.optionalInteger(attention + "value_length", headWidthRange);
+  checkHeads(config, decoder, keyWidth, attention + "head_count", attention + "head_count_kv",
+             attention + "key_length");
+  if (valueWidth && config.status().isOk() && *valueWidth != decoder.headWidth)
+    config.refuse(attention + "value_length", std::to_string(*valueWidth),
+                  fmt::format("the width of a key, {}", decoder.headWidth));
+
+  decoder.rope = readGgufRope(config, prefix, shape.context);
+  decoder.pairs = name == "llama" ? ir::RopePairs::interleaved : ir::RopePairs::half;
+  IntegerRange rotaryRange{2, std::max<int64_t>(2, decoder.headWidth)};
+  decoder.rotaryWidth = config.optionalInteger(prefix + "rope.dimension_count", rotaryRange)
+                            .value_or(decoder.headWidth);
+  if (decoder.rotaryWidth % 2 != 0)
+    config.fail(prefix + "rope.dimension_count", "is odd; elements rotate in pairs");
+  if (checkpoint.find(ropeDivisors) && decoder.rope.scaling != "none")
+    config.refuse(prefix + "rope.scaling.type", decoder.rope.scaling,
+                  fmt::format("none where tensor '{}' scales the frequencies", ropeDivisors));
+
+  const Tensor *embedding = checkpoint.find("token_embd.weight");
+  int64_t rows = embedding && embedding->shape.size() == 2 &&
+                         embedding->shape[0] <= uint64_t(vocabularyRange.most)
+                     ? int64_t(embedding->shape[0])
+                     : vocabularyRange.least;
+  shape.vocabulary = config.optionalInteger(prefix + "vocab_size", vocabularyRange).value_or(rows);
+  // A file says neither whether projections have biases nor whether the head is tied.
+  decoder.qkvBias = name == "qwen2" ? Bias::Present : Bias::IfStored;
+  decoder.outputBias = decoder.mlpBias = Bias::IfStored;
+  decoder.headNorms = name == "qwen3";
+  decoder.tied = !checkpoint.find("output.weight");
+  decoder.windows.assign(size_t(shape.layers), 0);
+  return decoder;
+}
+
+//===----------------------------------------------------------------------===//
+// Hugging Face
+//===----------------------------------------------------------------------===//
+
+ir::Function readActivation(ConfigReader &config) {
+  std::string name = config.string("hidden_act");
+  if (name != "silu" && name != "swish" && config.status().isOk())
+    config.refuse("hidden_act", name, "silu");
+  return ir::Function::silu;
+}
+
+/// qwen2 and qwen3: a window where `use_sliding_window` is set, in the layers that `layer_types`
+/// says, or from layer `max_window_layers` on.
+std::vector<int64_t> readQwenWindows(ConfigReader &config, int64_t layers) {
+  constexpr const char *sliding = "sliding_attention", *full = "full_attention";
+  bool used = config.optionalBoolean("use_sliding_window").value_or(false);
+  auto window = config.optionalInteger("sliding_window", {1, maxContext});
+  int64_t first = config.optionalInteger("max_window_layers", {0, maxContext}).value_or(28);
+  std::vector<std::string> kinds = config.strings("layer_types");
+  if (used && !window)
+    config.fail("sliding_window", "is absent, but 'use_sliding_window' is set");
+  if (!kinds.empty() && int64_t(kinds.size()) != layers)
+    config.fail("layer_types", fmt::format("lists {} layers of {}", kinds.size(), layers));
+  std::vector<int64_t> windows(static_cast<size_t>(layers), 0);
+  if (!config.status().isOk())
+    return windows;
+  for (size_t i = 0; i < windows.size(); ++i) {
+    std::string kind = !kinds.empty() ? kinds[i] : used && int64_t(i) >= first ? sliding : full;
+    if (kind != sliding && kind != full)
+      config.refuse("layer_types", kind, fmt::format("{}, {}", full, sliding));
+    else if (kind == sliding && !used)
+      config.fail("layer_types", "names sliding_attention, but 'use_sliding_window' is not set");
+    else if (kind == sliding)
+      windows[i] = *window;
+  }
+  return windows;
+}
+
+/// What the model types differ in.
+void readSwitches(std::string_view name, ConfigReader &config, Decoder &decoder) {
+  decoder.windows.assign(size_t(decoder.shape.layers), 0);
+  auto biasIf = [&](const char *key) {
+    return config.optionalBoolean(key).value_or(false) ? Bias::Present : Bias::Absent;
+  };
+  if (name == "llama") {
+    decoder.qkvBias = decoder.outputBias = biasIf("attention_bias");
+    decoder.mlpBias = biasIf("mlp_bias");
+  } else if (name == "mistral") {
+    // Where the key is absent, and not null, the window is that of the first release.
+    bool stated = config.states("sliding_window");
+    auto window = config.optionalInteger("sliding_window", {1, maxContext});
+    decoder.windows.assign(decoder.windows.size(), stated ? window.value_or(0) : 4096);
+  } else if (name == "qwen2") {
+    // Its q, k and v always have biases, whatever `attention_bias` says.
+    config.ignore({"attention_bias"});
+    decoder.qkvBias = Bias::Present;
+    decoder.windows = readQwenWindows(config, decoder.shape.layers);
+  } else {
+    decoder.qkvBias = decoder.outputBias = biasIf("attention_bias");
+    decoder.headNorms = true;
+    if (!config.optionalBoolean("qk_norm").value_or(true))
+      config.refuse("qk_norm", "false", "true");
+    decoder.windows = readQwenWindows(config, decoder.shape.layers);
+  }
+}
+
+Decoder readHuggingFace(std::string_view name, ConfigReader &config) {
+  Decoder decoder;
+  ModelShape &shape = decoder.shape;
+  shape.family = name;
+  shape.hidden = config.integer("hidden_size", {1, maxWidth});
+  shape.layers = config.integer("num_hidden_layers", layerRange);
+  shape.context = config.integer("max_position_embeddings", {1, maxContext});
+  shape.vocabulary = config.integer("vocab_size", vocabularyRange);
+  decoder.intermediate = config.integer("intermediate_size", {1, maxWidth});
+  decoder.heads = config.integer("num_attention_heads", headRange);
+  decoder.kvHeads =
+      config.optionalInteger("num_key_value_heads", headRange).value_or(decoder.heads);
+  decoder.epsilon = config.number("rms_norm_eps", epsilonRange);
+  auto headWidth = config.optionalInteger("head_dim", headWidthRange);
+  if (!headWidth && name == "qwen3")
+    headWidth = 128;
+  checkHeads(config, decoder, headWidth, "num_attention_heads", "num_key_value_heads", "head_dim");
+  decoder.rotaryWidth = decoder.headWidth;
+  decoder.rope = readHuggingFaceRope(config, shape.context);
+  decoder.activation = config.has("hidden_act") ? readActivation(config) : ir::Function::silu;
+  decoder.tied = config.optionalBoolean("tie_word_embeddings").value_or(false);
+  readSwitches(name, config, decoder);
+  // Of training, of the cache of other engines, and of how a weight was once cut into parts.
+  config.ignore(
+      {"attention_dropout", "initializer_range", "use_cache", "pretraining_tp", "is_llama_config"});
+  return decoder;
+}
+
+//===----------------------------------------------------------------------===//
+// The graph
+//===----------------------------------------------------------------------===//
+
+class DecoderBuilder {
+public:
+  DecoderBuilder(const Decoder &decoder, CheckpointFormat format, ModelBuilder &model)
+      : decoder_(decoder), gguf_(format == CheckpointFormat::Gguf), model_(model) {}
+
+  void build() {
+    declareStates();
+    const ModelShape &shape = decoder_.shape;
+    Weight embedding =
+        model_.matrix("embedding", gguf_ ? "token_embd.weight" : "model.embed_tokens.weight",
+                      shape.vocabulary, shape.hidden, embeddingUnit);
+    bool divided = gguf_ && model_.stores(ropeDivisors);
+    frequencies_ = model_.ropeFrequencies("rope", decoder_.rope, decoder_.rotaryWidth,
+                                          divided ? ropeDivisors : "");
+    model_.embedding([&](LayerBuilder &ops) { return ops.embed(embedding, "hidden"); });
+    for (int64_t i = 0; i < shape.layers; ++i)
+      buildLayer(i);
+    buildHead(embedding);
+  }
+
+private:
+  void declareStates() {
+    int64_t width = decoder_.kvHeads * decoder_.headWidth, window = 0;
+    std::vector<int64_t> whole, windowed;
+    for (int64_t i = 0; i < decoder_.shape.layers; ++i) {
+      window = std::max(window, decoder_.windows[size_t(i)]);
+      (decoder_.windows[size_t(i)] ? windowed : whole).push_back(i);
+    }
+    if (!whole.empty())
+      wholeState_ = model_.attentionState("kv", 0, width, width, whole);
+    if (!windowed.empty())
+      windowState_ = model_.attentionState("kv_window", window, width, width, windowed);
+  }
+
+  std::string tensor(int64_t layer, TensorName name, const char *part) const {
+    return gguf_ ? fmt::format("blk.{}.{}.{}", layer, name.gguf, part)
+                 : fmt::format("model.layers.{}.{}.{}", layer, name.huggingFace, part);
+  }
+
+  Weight norm(int64_t layer, const char *symbol, TensorName name, int64_t width) {
+    return model_.vector(fmt::format("l{}.{}", layer, symbol), tensor(layer, name, "weight"), width,
+                         layerUnit(layer));
+  }
+
+  struct Projection {
+    Weight weight, bias;
+  };
+  Projection projection(int64_t layer, const char *symbol, TensorName name, int64_t rows,
+                        int64_t columns, Bias bias) {
+    std::string unit = layerUnit(layer), biasTensor = tensor(layer, name, "bias");
+    Projection result;
+    result.weight = model_.matrix(fmt::format("l{}.{}", layer, symbol),
+                                  tensor(layer, name, "weight"), rows, columns, unit);
+    if (bias == Bias::Present || (bias == Bias::IfStored && model_.stores(biasTensor)))
+      result.bias =
+          model_.vector(fmt::format("l{}.{}_bias", layer, symbol), biasTensor, rows, unit);
+    return result;
+  }
+
+  void buildLayer(int64_t i) {
+    int64_t hidden = decoder_.shape.hidden, inner = decoder_.intermediate;
+    int64_t heads = decoder_.heads, kvHeads = decoder_.kvHeads, headWidth = decoder_.headWidth;
+    int64_t qWidth = heads * headWidth, kvWidth = kvHeads * headWidth;
+    Weight attentionNormWeight = norm(i, "attention_norm", attentionNorm, hidden);
+    Projection wq = projection(i, "q", qName, qWidth, hidden, decoder_.qkvBias);
+    Projection wk = projection(i, "k", kName, kvWidth, hidden, decoder_.qkvBias);
+    Projection wv = projection(i, "v", vName, kvWidth, hidden, decoder_.qkvBias);
+    Weight qNormWeight, kNormWeight;
+    if (decoder_.headNorms) {
+      qNormWeight = norm(i, "q_norm", qNorm, headWidth);
+      kNormWeight = norm(i, "k_norm", kNorm, headWidth);
+    }
+    Projection wo = projection(i, "output", outputName, hidden, qWidth, decoder_.outputBias);
+    Weight mlpNormWeight = norm(i, "ffn_norm", mlpNorm, hidden);
+    Projection wGate = projection(i, "gate", gateName, inner, hidden, decoder_.mlpBias);
+    Projection wUp = projection(i, "up", upName, inner, hidden, decoder_.mlpBias);
+    Projection wDown = projection(i, "down", downName, hidden, inner, decoder_.mlpBias);
+
+    double epsilon = decoder_.epsilon, magnitude = decoder_.rope.magnitude;
+    double scale = 1.0 / std::sqrt(double(headWidth));
+    AttentionState state = decoder_.windows[size_t(i)] ? windowState_ : wholeState_;
+    model_.decoder(i, [&](LayerBuilder &ops, mlir::Value x) {
+      mlir::Value n = ops.rmsNorm(x, attentionNormWeight, epsilon);
+      mlir::Value q = ops.linear(n, wq.weight, wq.bias, "query");
+      mlir::Value k = ops.linear(n, wk.weight, wk.bias, "key");
+      mlir::Value v = ops.linear(n, wv.weight, wv.bias, "value");
+      if (decoder_.headNorms) {
+        q = ops.rmsNorm(q, qNormWeight, epsilon, heads);
+        k = ops.rmsNorm(k, kNormWeight, epsilon, kvHeads);
+      }
+      q = ops.rope(q, frequencies_, decoder_.pairs, heads, magnitude);
+      k = ops.rope(k, frequencies_, decoder_.pairs, kvHeads, magnitude);
+      ops.kvWrite(k, v, state, i);
+      mlir::Value a = ops.attention(q, state, i, heads, kvHeads, scale, qWidth, "attention");
+      x = ops.add(x, ops.linear(a, wo.weight, wo.bias, "hidden"));
+      mlir::Value m = ops.rmsNorm(x, mlpNormWeight, epsilon);
+      mlir::Value gate = ops.linear(m, wGate.weight, wGate.bias, "intermediate");
+      mlir::Value up = ops.linear(m, wUp.weight, wUp.bias, "intermediate");
+      m = ops.gated(decoder_.activation, gate, up);
+      return ops.add(x, ops.linear(m, wDown.weight, wDown.bias, "hidden"));
+    });
+  }
+
+  void buildHead(Weight embedding) {
+    const ModelShape &shape = decoder_.shape;
+    Weight outputNorm = model_.vector(
+        "output_norm", gguf_ ? "output_norm.weight" : "model.norm.weight", shape.hidden, headUnit);
+    Weight head = embedding;
+    if (!decoder_.tied)
+      head = model_.matrix("head", gguf_ ? "output.weight" : "lm_head.weight", shape.vocabulary,
+                           shape.hidden, headUnit);
+    ignoreSpareTensors();
+    model_.head([&](LayerBuilder &ops, mlir::Value x) {
+      mlir::Value n = ops.rmsNorm(ops.gatherRows(x), outputNorm, decoder_.epsilon);
+      ops.sample(ops.logits(n, head, "vocabulary"));
+    });
+  }
+
+  /// Old Hugging Face checkpoints store the frequencies, which follow from the configuration; some
+  /// tied ones store the head all the same.
+  void ignoreSpareTensors() {
+    if (gguf_)
+      return;
+    model_.ignoreTensor("model.rotary_emb.inv_freq");
+    for (int64_t i = 0; i < decoder_.shape.layers; ++i)
+      model_.ignoreTensor(fmt::format("model.layers.{}.self_attn.rotary_emb.inv_freq", i));
+    if (decoder_.tied)
+      model_.ignoreTensor("lm_head.weight");
+  }
+
+  const Decoder &decoder_;
+  bool gguf_;
+  ModelBuilder &model_;
+  AttentionState wholeState_, windowState_;
+  Weight frequencies_;
+};
+
+class Llama final : public Family {
+public:
+  std::vector<std::string_view> names(CheckpointFormat format) const override {
+    if (format == CheckpointFormat::Gguf)
+      return {"llama", "qwen2", "qwen3"};
+    return {"llama", "mistral", "qwen2", "qwen3"};
+  }
+
+  Status build(std::string_view name, const Checkpoint &checkpoint, ConfigReader &config,
+               ModelBuilder &builder) const override {
+    Decoder decoder = checkpoint.format() == CheckpointFormat::Gguf
+                          ? readGguf(name, checkpoint, config)
+                          : readHuggingFace(name, config);
+    STRATA_RETURN_IF_ERROR(config.finish());
+    STRATA_RETURN_IF_ERROR(builder.begin(decoder.shape));
+    DecoderBuilder(decoder, checkpoint.format(), builder).build();
+    return Status::ok();
+  }
+};
+
+const Llama llama{};
+const FamilyRegistration registration(llama);
+
+} // namespace
+} // namespace strata

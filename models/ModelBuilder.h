@@ -1,0 +1,159 @@
+// Builds a model-level `strata.model`: weights, states and the chain of layers.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include "ir/Strata.h"
+#include "models/ImportOptions.h"
+#include "models/Rope.h"
+#include "runtime/base/Status.h"
+#include "runtime/checkpoint/Checkpoint.h"
+
+namespace strata {
+
+struct ModelShape {
+  std::string family; ///< A word for people.
+  int64_t hidden = 0; ///< Width of the residual.
+  int64_t layers = 0;
+  int64_t vocabulary = 0;
+  int64_t context = 0; ///< Tokens that the model was made for.
+};
+
+/// A weight of the model: `[rows, columns]`, or `[rows]` where `columns` is 0.
+struct Weight {
+  mlir::FlatSymbolRefAttr symbol; ///< Null: the model has no such weight.
+  int64_t rows = 0;
+  int64_t columns = 0;
+
+  explicit operator bool() const { return symbol != nullptr; }
+};
+
+/// Where the keys and values of some layers are kept.
+struct AttentionState {
+  mlir::FlatSymbolRefAttr symbol;
+  int64_t window = 0; ///< Tokens that a row sees, its own included; 0: all before it.
+};
+
+/// The unit whose segment of the plan holds a weight.
+std::string layerUnit(int64_t index);
+inline constexpr std::string_view embeddingUnit = "embedding";
+inline constexpr std::string_view headUnit = "head";
+inline constexpr std::string_view sharedUnit = "shared"; ///< What several units read.
+
+/// The ops of one layer, appended in order. Each takes and gives rows: tensor<? x width x f32> of a
+/// space. Widths are not checked here: the dialect's verifier does that.
+class LayerBuilder {
+public:
+  LayerBuilder(mlir::OpBuilder builder, mlir::Location location, mlir::Value step)
+      : builder_(builder), location_(location), step_(step) {}
+
+  mlir::Value embed(Weight table, llvm::StringRef space);
+  /// `heads` above 0: over each of so many equal parts of a row.
+  mlir::Value rmsNorm(mlir::Value input, Weight weight, double epsilon, int64_t heads = 0);
+  /// `bias` may be null.
+  mlir::Value linear(mlir::Value input, Weight weight, Weight bias, llvm::StringRef space);
+  mlir::Value rope(mlir::Value input, Weight frequencies, ir::RopePairs pairs, int64_t heads,
+                   double magnitude);
+  void kvWrite(mlir::Value key, mlir::Value value, AttentionState state, int64_t layer);
+  mlir::Value attention(mlir::Value query, AttentionState state, int64_t layer, int64_t queryHeads,
+                        int64_t kvHeads, double scale, int64_t width, llvm::StringRef space);
+  mlir::Value gated(ir::Function function, mlir::Value gate, mlir::Value up);
+  mlir::Value add(mlir::Value lhs, mlir::Value rhs);
+  mlir::Value gatherRows(mlir::Value input);
+  mlir::Value logits(mlir::Value input, Weight weight, llvm::StringRef space);
+  void sample(mlir::Value logits);
+  void yield(mlir::ValueRange values);
+
+private:
+  mlir::Type rows(int64_t width, llvm::StringRef space);
+
+  mlir::OpBuilder builder_;
+  mlir::Location location_;
+  mlir::Value step_;
+};
+
+/// Weights and states are declared in any order, before the layers that use them; layers in the
+/// order of the chain. What is wrong with the checkpoint's tensors is collected and reported by
+/// `finish`.
+class ModelBuilder {
+public:
+  /// All three outlive the builder.
+  ModelBuilder(mlir::MLIRContext &context, const Checkpoint &checkpoint,
+               const ImportOptions &options);
+
+  /// Comes first. Errors: InvalidArgument where the options ask for what the shape cannot give.
+  Status begin(const ModelShape &shape);
+
+  /// Whether the checkpoint holds a tensor. A checkpoint without weights holds none.
+  bool stores(const std::string &tensor) const { return checkpoint_.find(tensor); }
+
+  /// A matrix in the type that it is stored in.
+  Weight matrix(const std::string &symbol, const std::string &tensor, int64_t rows, int64_t columns,
+                std::string_view unit);
+  /// A norm's weight or a bias: F32, converted when packed where it is stored in another float
+  /// type.
+  Weight vector(const std::string &symbol, const std::string &tensor, int64_t width,
+                std::string_view unit);
+  /// Frequencies for a rotated `width`; `divisors` names the tensor that divides them, or is empty.
+  Weight ropeFrequencies(const std::string &symbol, const RopeParameters &rope, int64_t width,
+                         const std::string &divisors = "");
+
+  /// State for keys and values of `kWidth` and `vWidth` of the given layers.
+  AttentionState attentionState(const std::string &symbol, int64_t window, int64_t kWidth,
+                                int64_t vWidth, llvm::ArrayRef<int64_t> layers);
+
+  /// A tensor that the model does not use and that may be there all the same.
+  void ignoreTensor(std::string name) { used_.insert(std::move(name)); }
+
+  using LayerBody = llvm::function_ref<mlir::Value(LayerBuilder &, mlir::Value)>;
+  void embedding(llvm::function_ref<mlir::Value(LayerBuilder &)> body);
+  void decoder(int64_t index, LayerBody body); ///< From the residual to the next residual.
+  void head(llvm::function_ref<void(LayerBuilder &, mlir::Value)> body);
+
+  /// Sets the ids that end a generation. Those outside the vocabulary cannot be drawn: left out.
+  void setEndOfGeneration(llvm::ArrayRef<int32_t> ids);
+
+  int64_t vocabulary() const { return shape_.vocabulary; }
+
+  /// The model, verified. Errors: InvalidData (tensors missing, surplus or of another shape, by
+  /// name), Unimplemented (a tensor's type where it cannot be used).
+  Result<mlir::OwningOpRef<mlir::ModuleOp>> finish();
+
+private:
+  Weight declare(const std::string &symbol, mlir::RankedTensorType type, const std::string &tensor,
+                 ir::RopeFrequenciesAttr computed, std::string_view unit);
+  const Tensor *take(const std::string &tensor, llvm::ArrayRef<int64_t> shape);
+  const WeightType *matrixType(const std::string &tensor, const Tensor *stored, int64_t columns);
+  mlir::Value layer(ir::LayerKind kind, int64_t index, std::string_view unit, mlir::Value input,
+                    LayerBody body);
+  std::string stateType(const std::string &wanted) const;
+  Status checkTensors() const;
+  std::string modelName() const;
+
+  mlir::MLIRContext &context_;
+  const Checkpoint &checkpoint_;
+  const ImportOptions &options_;
+  bool hasWeights_;
+  ModelShape shape_;
+  mlir::OwningOpRef<mlir::ModuleOp> module_;
+  ir::ModelOp model_;
+  ir::ForwardOp forward_;
+  mlir::OpBuilder weights_; ///< Inserts before the forward.
+  mlir::OpBuilder states_;  ///< Inserts between the weights and the forward.
+  mlir::OpBuilder layers_;  ///< Appends to the forward.
+  mlir::Value residual_;
+  std::set<std::string, std::less<>> used_;
+  std::vector<std::string> missing_;
+  std::vector<std::string> misshapen_; ///< Each with both shapes.
+  Status status_;                      ///< The first error that is none of these.
+};
+
+} // namespace strata

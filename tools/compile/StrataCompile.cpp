@@ -1,0 +1,147 @@
+// strata-compile: a checkpoint or a text of the dialect to a plan. Arguments are read here; what is
+// done stands in codegen/Compile.h.
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+
+#include "codegen/Compile.h"
+#include "tools/compile/OptionValues.h"
+#include "tools/run/ExitCode.h"
+#include "tools/run/ProgressBar.h"
+
+using namespace strata;
+using namespace strata::compile;
+
+namespace {
+
+/// Options as people write them.
+struct Words {
+  std::string devices = "cpu", split = "auto", buckets, batchTokens = "128";
+  std::string cache, keys, values, activations = "f32";
+  std::string emit = "plan";
+};
+
+/// What only an import reads: a text has its own answers to these.
+constexpr const char *importGroup = "What is to be served";
+
+CLI::Option *addImportOptions(CLI::App &app, Words &words, CompileOptions &options) {
+  ImportOptions &import = options.import;
+  auto add = [&](const char *flag, auto &value, const char *help) {
+    return app.add_option(flag, value, help)->group(importGroup);
+  };
+  add("--devices", words.devices, "cpu[:ISA][:SIZE], one a stage, separated by commas");
+  add("--max-seqs", import.maxSequences, "Sequences at once [4]")->check(CLI::Range(1, 4096));
+  add("--max-context", import.maxContext, "Tokens of one sequence [the model's, at most 8192]")
+      ->check(CLI::Range(1, 1 << 30));
+  CLI::Option *batchTokens =
+      add("--max-batch-tokens", words.batchTokens, "Rows of the largest bucket [128]");
+  add("--split", words.split, "Decoder layers a stage, such as 24,24 [auto]");
+  add("--buckets", words.buckets, "Shapes of a forward, such as r1s1,r8s4,r128s1");
+  add("--kv", words.cache, "Type of cached keys and values: f16, bf16, f32 [by the weights]");
+  add("--kv-k", words.keys, "Of keys alone");
+  add("--kv-v", words.values, "Of values alone");
+  add("--activations", words.activations, "Type of activations in matrix products: f32");
+  add("--block-tokens", import.blockTokens, "Tokens of a block of the cache [16]")
+      ->check(CLI::Range(1, 4096));
+  add("--weight-type", import.weightType, "Of matrices, where MODEL has no weights");
+  app.add_option("--ignore-config", import.ignoredKeys, "Accept a configuration key unread")
+      ->group(importGroup)
+      ->expected(1)
+      ->take_all();
+  add("--name", import.name, "Name of the model [the checkpoint's]");
+  return batchTokens;
+}
+
+/// Refuses options that a text answers itself.
+Status checkTextOptions(const CLI::App &app, const std::string &model) {
+  for (const CLI::Option *option : app.get_options())
+    if (option->get_group() == importGroup && option->count() > 0)
+      return makeError(StatusCode::InvalidArgument,
+                       "{} has no effect on '{}': what is to be served stands in the text",
+                       option->get_name(), model);
+  return Status::ok();
+}
+
+Status readWords(const Words &words, bool batchTokensGiven, CompileOptions &options) {
+  ImportOptions &import = options.import;
+  STRATA_ASSIGN_OR_RETURN(import.devices, parseDevices(words.devices));
+  STRATA_ASSIGN_OR_RETURN(import.split, parseSplit(words.split));
+  STRATA_ASSIGN_OR_RETURN(import.maxRows, parseBatchTokens(words.batchTokens));
+  if (!words.buckets.empty()) {
+    STRATA_ASSIGN_OR_RETURN(import.buckets, parseBuckets(words.buckets, import.maxSequences));
+    int64_t rows = import.buckets[import.buckets.size() - 2]; // they are sorted
+    if (batchTokensGiven && rows != import.maxRows)
+      return makeError(StatusCode::InvalidArgument,
+                       "--max-batch-tokens is {}, but the largest of --buckets has {} rows",
+                       import.maxRows, rows);
+    import.maxRows = rows;
+  }
+  import.keyType = words.keys.empty() ? words.cache : words.keys;
+  import.valueType = words.values.empty() ? words.cache : words.values;
+  STRATA_RETURN_IF_ERROR(checkCacheType("--kv", words.cache));
+  STRATA_RETURN_IF_ERROR(checkCacheType("--kv-k", words.keys));
+  STRATA_RETURN_IF_ERROR(checkCacheType("--kv-v", words.values));
+  STRATA_RETURN_IF_ERROR(checkActivations(words.activations));
+  return checkWeightType(import.weightType);
+}
+
+int fail(run::ExitCode code, const std::string &message) {
+  fmt::print(stderr, "strata-compile: error: {}\n", message);
+  return static_cast<int>(code);
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  CLI::App app{"Compiles a language model into a plan that strata-run runs.", "strata-compile"};
+  app.set_version_flag("--version", "strata-compile " STRATA_VERSION);
+  app.footer("Exit codes are listed in docs/operations.md.");
+  const std::map<std::string, Emit> levels = {{"model", Emit::Model},
+                                              {"placed", Emit::Placed},
+                                              {"planned", Emit::Planned},
+                                              {"plan", Emit::Plan}};
+  Words words;
+  CompileOptions options;
+  app.add_option("MODEL", options.model,
+                 "A GGUF file, a Hugging Face folder, a config.json or a .mlir text")
+      ->required();
+  app.add_option("-o,--output", options.output, "The plan, or the text that --emit asks for");
+  app.add_option("--checkpoint", options.checkpoint, "Where the tensors of a .mlir text are");
+  app.add_option("--weights", options.weights,
+                 "inside the plan, none, or the folder of a store [inside]");
+  app.add_option("--threads", options.threads, "Threads that compile [all cores]")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--emit", words.emit, "Print a level's text: model, placed, planned [plan]")
+      ->check(CLI::IsMember(levels));
+  app.add_option("--emit-after", options.emitAfter, "Print the text after this pass");
+  app.add_flag("--explain", options.explain, "Print the plan's memory table");
+  app.add_option("--remarks-filter", options.remarksFilter,
+                 "Print remarks whose category matches, such as 'strata-.*'");
+  CLI::Option *batchTokens = addImportOptions(app, words, options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success &request) { // --help, --version
+    return app.exit(request);
+  } catch (const CLI::ParseError &error) {
+    return fail(run::ExitCode::Usage, error.what());
+  }
+  options.emit = levels.at(words.emit);
+
+  std::unique_ptr<run::ProgressBar> bar;
+  options.note = [](const std::string &note) { fmt::print(stderr, "strata-compile: {}\n", note); };
+  options.progress = [&](uint64_t bytes, uint64_t totalBytes) {
+    if (!bar)
+      bar = std::make_unique<run::ProgressBar>("packing weights", totalBytes);
+    bar->update(bytes);
+  };
+  Status status = isModelText(options.model) ? checkTextOptions(app, options.model)
+                                             : readWords(words, batchTokens->count() > 0, options);
+  if (status.isOk())
+    status = compileModel(options);
+  bar.reset();
+  if (!status.isOk())
+    return fail(run::exitCodeOf(status.code()), status.toString());
+  return static_cast<int>(run::ExitCode::Success);
+}
