@@ -32,7 +32,8 @@ void SpaceAttr::print(AsmPrinter &printer) const { printer << "<" << getName() <
 Attribute RopeFrequenciesAttr::parse(AsmParser &parser, Type) {
   Type f64 = Float64Type::get(parser.getContext());
   FloatAttr theta, factor = FloatAttr::get(f64, 1), low = factor, high = factor;
-  FloatAttr original = FloatAttr::get(f64, 0), betaFast = FloatAttr::get(f64, 32), betaSlow = factor;
+  FloatAttr original = FloatAttr::get(f64, 0), betaFast = FloatAttr::get(f64, 32),
+            betaSlow = factor;
   int64_t width = 0;
   std::string scaling = "none";
   auto parseField = [&]() -> ParseResult {

@@ -1,5 +1,5 @@
-// Verifiers of the compute ops: every weight and state that an op names exists where the op stands and
-// has the shape that the op needs.
+// Verifiers of the compute ops: every weight and state that an op names exists where the op stands
+// and has the shape that the op needs.
 #include "ir/Strata.h"
 
 #include "mlir/IR/Builders.h"
@@ -16,9 +16,9 @@ template <class SymbolOp>
 FailureOr<SymbolOp> resolve(Operation *op, SymbolTableCollection &tables, FlatSymbolRefAttr name) {
   if (auto found = tables.lookupNearestSymbolFrom<SymbolOp>(op, name))
     return found;
-  InFlightDiagnostic diagnostic = op->emitOpError() << "names " << name << ", which is not a "
-                                                    << SymbolOp::getOperationName()
-                                                    << " of its own stage or model";
+  InFlightDiagnostic diagnostic = op->emitOpError()
+                                  << "names " << name << ", which is not a "
+                                  << SymbolOp::getOperationName() << " of its own stage or model";
   // Where another stage holds it, point there: the use is foreign, not misspelt.
   if (auto model = op->getParentOfType<ModelOp>())
     model.walk([&](SymbolOp other) {

@@ -19,9 +19,8 @@ LogicalResult HandoffOp::verifySymbolUses(SymbolTableCollection &tables) {
     if (!port)
       emitOpError() << "names " << name << ", which is no port";
     else if (port.getDirection() != direction) {
-      InFlightDiagnostic diagnostic = emitOpError()
-                                      << "needs " << name << " as an "
-                                      << stringifyPortDirection(direction) << " port";
+      InFlightDiagnostic diagnostic = emitOpError() << "needs " << name << " as an "
+                                                    << stringifyPortDirection(direction) << " port";
       diagnostic.attachNote(port.getLoc()) << "the port is declared here";
       return {};
     }
@@ -32,9 +31,8 @@ LogicalResult HandoffOp::verifySymbolUses(SymbolTableCollection &tables) {
   if (!producer || !consumer)
     return failure();
   if (producer.getWidth() != consumer.getWidth()) {
-    InFlightDiagnostic diagnostic = emitOpError()
-                                    << "joins a port of width " << producer.getWidth()
-                                    << " to one of width " << consumer.getWidth();
+    InFlightDiagnostic diagnostic = emitOpError() << "joins a port of width " << producer.getWidth()
+                                                  << " to one of width " << consumer.getWidth();
     diagnostic.attachNote(consumer.getLoc()) << "the consumer is declared here";
     return diagnostic;
   }
@@ -51,9 +49,9 @@ static LogicalResult checkPort(Operation *op, SymbolTableCollection &tables, Fla
   int64_t width = cast<RankedTensorType>(rows).getShape().back();
   if (port.getDirection() == direction && port.getWidth() == width)
     return success();
-  InFlightDiagnostic diagnostic = op->emitOpError()
-                                  << "needs " << name << " as an "
-                                  << stringifyPortDirection(direction) << " port of width " << width;
+  InFlightDiagnostic diagnostic = op->emitOpError() << "needs " << name << " as an "
+                                                    << stringifyPortDirection(direction)
+                                                    << " port of width " << width;
   diagnostic.attachNote(port.getLoc()) << "the port is declared here";
   return diagnostic;
 }

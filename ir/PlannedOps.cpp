@@ -52,8 +52,8 @@ LogicalResult checkBufferSlots(Operation *op, ArrayAttr slots, int64_t buffers) 
   for (auto [index, slot] : llvm::enumerate(slots))
     if (auto buffer = dyn_cast<BufferSlotAttr>(slot))
       if (buffer.getIndex() < 0 || buffer.getIndex() >= buffers)
-        return op->emitOpError() << "slot " << index << " is buffer " << buffer.getIndex()
-                                 << " of " << buffers;
+        return op->emitOpError() << "slot " << index << " is buffer " << buffer.getIndex() << " of "
+                                 << buffers;
   return success();
 }
 
@@ -71,8 +71,8 @@ template <class Op> LogicalResult checkIntervals(Op op) {
       return op.emitOpError() << "buffer '" << interval.getName() << "' has " << interval.getBytes()
                               << " bytes, not a positive multiple of 64";
     if (cast<BufferType>(buffer.getType()).getBytes() != interval.getBytes())
-      return op.emitOpError() << "buffer '" << interval.getName() << "' has "
-                              << interval.getBytes() << " bytes but type " << buffer.getType();
+      return op.emitOpError() << "buffer '" << interval.getName() << "' has " << interval.getBytes()
+                              << " bytes but type " << buffer.getType();
   }
   return success();
 }

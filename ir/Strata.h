@@ -33,7 +33,8 @@ const WeightType *weightTypeOf(mlir::Type elementType);
 /// The element type of a weight-type row.
 mlir::Type elementTypeFor(mlir::MLIRContext *context, const WeightType &type);
 
-/// Bytes of a weight of this tensor type in row-major blocks; nothing where rows are no whole blocks.
+/// Bytes of a weight of this tensor type in row-major blocks; nothing where rows are no whole
+/// blocks.
 std::optional<int64_t> weightBytes(mlir::RankedTensorType type);
 
 /// `tensor<rows x width x f32, #strata.space<space>>`; rows may be dynamic.

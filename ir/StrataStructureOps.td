@@ -110,7 +110,9 @@ def Strata_StateOp : Strata_Op<"state", [Symbol]> {
     ComponentAttr findComponent(::llvm::StringRef name);
     /// 64-byte aligned bytes of a block.
     int64_t getBlockBytes();
-    /// Blocks that one sequence of `context` tokens needs when at most `rows` rows arrive at once.
+    /// Entries of a sequence's block table: one a logical block of `context` tokens.
+    int64_t getTableBlocks(int64_t context);
+    /// Blocks that one sequence of `context` tokens holds at most when `rows` rows arrive at once.
     int64_t getBlocksPerSequence(int64_t context, int64_t rows);
   }];
 }

@@ -33,8 +33,8 @@ LogicalResult ModelOp::verify() {
                          << " devices";
   if (auto buckets = getBuckets()) {
     if (buckets->size() % 2 != 0)
-      return emitOpError() << "buckets are pairs of rows and sequences, found "
-                           << buckets->size() << " numbers";
+      return emitOpError() << "buckets are pairs of rows and sequences, found " << buckets->size()
+                           << " numbers";
     for (size_t i = 0; i < buckets->size(); i += 2)
       if ((*buckets)[i] < 1 || (*buckets)[i + 1] < 1 || (*buckets)[i + 1] > (*buckets)[i])
         return emitOpError() << "bucket of " << (*buckets)[i] << " rows and " << (*buckets)[i + 1]
@@ -83,7 +83,8 @@ LogicalResult StateOp::verify() {
     return emitOpError() << "has no components";
   for (Attribute attribute : getComponents()) {
     auto component = cast<ComponentAttr>(attribute);
-    const WeightType *type = findWeightType({component.getType().data(), component.getType().size()});
+    const WeightType *type =
+        findWeightType({component.getType().data(), component.getType().size()});
     if (!type || !type->isPlain())
       return emitOpError() << "component '" << component.getName() << "' has type '"
                            << component.getType() << "', must be f32, f16 or bf16";
@@ -127,17 +128,20 @@ int64_t StateOp::getBlockBytes() {
   return bytes * static_cast<int64_t>(getLayers().size());
 }
 
+static int64_t blocksFor(int64_t tokens, int64_t blockTokens) {
+  return static_cast<int64_t>(
+      ceilDiv(static_cast<uint64_t>(tokens), static_cast<uint64_t>(blockTokens)));
+}
+
+int64_t StateOp::getTableBlocks(int64_t context) { return blocksFor(context, getBlockTokens()); }
+
 int64_t StateOp::getBlocksPerSequence(int64_t context, int64_t rows) {
-  auto blocks = [&](int64_t tokens) {
-    return static_cast<int64_t>(
-        ceilDiv(static_cast<uint64_t>(tokens), static_cast<uint64_t>(getBlockTokens())));
-  };
-  int64_t all = blocks(context);
   if (getKind() != StateKind::window)
-    return all;
-  // The oldest row of a chunk still sees window - 1 tokens before it; one block more, since the span
-  // may begin anywhere inside a block.
-  return std::min(all, blocks(static_cast<int64_t>(*getWindow()) - 1 + rows) + 1);
+    return getTableBlocks(context);
+  // The oldest row of a chunk still sees window - 1 tokens before it; one block more, since the
+  // span may begin anywhere inside a block.
+  return std::min(getTableBlocks(context),
+                  blocksFor(*getWindow() - 1 + rows, getBlockTokens()) + 1);
 }
 
 ParseResult ForwardOp::parse(OpAsmParser &parser, OperationState &result) {

@@ -30,8 +30,8 @@ struct Lifetime {
   }
 };
 
-/// Groups the values of one forward into buffers: tied values share one, and everything that carries the
-/// residual is one.
+/// Groups the values of one forward into buffers: tied values share one, and everything that
+/// carries the residual is one.
 class BufferAssignment {
 public:
   explicit BufferAssignment(ForwardOp forward) {
@@ -58,9 +58,7 @@ public:
   /// The residual first, then by first use.
   ArrayRef<Lifetime> lifetimes() const { return buffers; }
   bool hasResidual() const { return residualValue != nullptr; }
-  size_t bufferOf(Value value) const {
-    return index.lookup(classes.getLeaderValue(value));
-  }
+  size_t bufferOf(Value value) const { return index.lookup(classes.getLeaderValue(value)); }
 
 private:
   void residual(Value value) {
@@ -77,10 +75,10 @@ private:
       buffers.push_back({name.str()});
     Lifetime &lifetime = buffers[entry->second];
     auto type = cast<RankedTensorType>(value.getType());
-    lifetime.bytes = std::max(lifetime.bytes,
-                              static_cast<int64_t>(alignUp(
-                                  static_cast<uint64_t>(type.getNumElements()) * sizeof(float),
-                                  bufferAlignment)));
+    lifetime.bytes = std::max(
+        lifetime.bytes,
+        static_cast<int64_t>(alignUp(static_cast<uint64_t>(type.getNumElements()) * sizeof(float),
+                                     bufferAlignment)));
     return entry->second;
   }
 

@@ -36,8 +36,8 @@ struct CanonicalizePass : OrderedPass<impl::CanonicalizeBase<CanonicalizePass>, 
     for (WeightOp weight : llvm::make_early_inc_range(model.getOps<WeightOp>())) {
       if (used.contains(weight.getSymNameAttr()))
         continue;
-      remark::passed(weight.getLoc(), remark::RemarkOpts::name("unused-weight")
-                                          .category("strata-canonicalize"))
+      remark::passed(weight.getLoc(),
+                     remark::RemarkOpts::name("unused-weight").category("strata-canonicalize"))
           << remark::metric("Weight", weight.getSymName());
       weight.erase();
     }

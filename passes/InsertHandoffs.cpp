@@ -77,10 +77,12 @@ private:
     for (StateOp state : states)
       cloneState(builder, state, layers);
 
-    Type crossing = layers.front().getInputs().empty() ? Type() : layers.front().getInputs()[0].getType();
+    Type crossing =
+        layers.front().getInputs().empty() ? Type() : layers.front().getInputs()[0].getType();
     if (crossing)
       PortOp::create(builder, stage.getLoc(), "in", PortDirection::input, widthOf(crossing));
-    Type leaving = layers.back().getOutputs().empty() ? Type() : layers.back().getOutputs()[0].getType();
+    Type leaving =
+        layers.back().getOutputs().empty() ? Type() : layers.back().getOutputs()[0].getType();
     if (leaving)
       PortOp::create(builder, stage.getLoc(), "out", PortDirection::output, widthOf(leaving));
 
@@ -120,10 +122,9 @@ private:
       return SymbolRefAttr::get(builder.getContext(), stageName(stage),
                                 FlatSymbolRefAttr::get(builder.getContext(), name));
     };
-    auto handoff =
-        HandoffOp::create(builder, model.getLoc(), "h" + std::to_string(consumer - 1) + "_rows",
-                          port(consumer - 1, "out"), port(consumer, "in"), model.getMaxRows(),
-                          ringSlots);
+    auto handoff = HandoffOp::create(
+        builder, model.getLoc(), "h" + std::to_string(consumer - 1) + "_rows",
+        port(consumer - 1, "out"), port(consumer, "in"), model.getMaxRows(), ringSlots);
     remark::passed(handoff.getLoc(),
                    remark::RemarkOpts::name("handoff").category("strata-insert-handoffs"))
         << remark::metric("Handoff", handoff.getSymName())

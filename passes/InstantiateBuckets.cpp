@@ -86,10 +86,9 @@ struct InstantiateBucketsPass
 private:
   static ForwardOp makeForward(OpBuilder &builder, ForwardOp symbolic, const BucketShape &shape,
                                bool head) {
-    auto forward =
-        ForwardOp::create(builder, symbolic.getLoc(), shape.name(),
-                          builder.getI64IntegerAttr(shape.rows),
-                          builder.getI64IntegerAttr(shape.sequences), shape.body, head);
+    auto forward = ForwardOp::create(builder, symbolic.getLoc(), shape.name(),
+                                     builder.getI64IntegerAttr(shape.rows),
+                                     builder.getI64IntegerAttr(shape.sequences), shape.body, head);
     forward.getRegion().emplaceBlock().addArgument(StepType::get(builder.getContext()),
                                                    symbolic.getLoc());
     return forward;
@@ -122,10 +121,10 @@ private:
         continue;
       for (Value input : layer.getInputs()) {
         auto type = cast<RankedTensorType>(input.getType());
-        auto carried = CarriedOp::create(
-            inner, layer.getLoc(),
-            RankedTensorType::get({maxRows, type.getDimSize(1)}, type.getElementType(),
-                                  type.getEncoding()));
+        auto carried =
+            CarriedOp::create(inner, layer.getLoc(),
+                              RankedTensorType::get({maxRows, type.getDimSize(1)},
+                                                    type.getElementType(), type.getEncoding()));
         mapping.map(input, carried.getResult());
       }
       inner.clone(*layer, mapping);

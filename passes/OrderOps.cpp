@@ -38,9 +38,10 @@ private:
     auto [entry, isNew] = buffers.try_emplace(value, problem.buffers.size());
     if (isNew) {
       auto type = cast<RankedTensorType>(value.getType());
-      problem.buffers.push_back({{}, static_cast<int64_t>(alignUp(type.getNumElements() * 4, 64)),
-                                 false, false});
-      // Made elsewhere (the residual, carried rows): there before and, being updated in place, after.
+      problem.buffers.push_back(
+          {{}, static_cast<int64_t>(alignUp(type.getNumElements() * 4, 64)), false, false});
+      // Made elsewhere (the residual, carried rows): there before and, being updated in place,
+      // after.
       if (!number.contains(value.getDefiningOp()))
         problem.buffers.back().aliveBefore = true;
     }

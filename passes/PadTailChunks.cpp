@@ -17,7 +17,8 @@ namespace {
 
 using namespace ir;
 
-/// A launch reads all weights once, whatever its rows: on a CPU about as much work as this many rows.
+/// A launch reads all weights once, whatever its rows: on a CPU about as much work as this many
+/// rows.
 constexpr int64_t launchRows = 4;
 
 struct PadTailChunksPass

@@ -84,8 +84,7 @@ struct PartitionStagesPass
           << remark::metric("FirstUnit", layers[cuts[stage]].getUnitName())
           << remark::metric("LastUnit", layers[cuts[stage + 1] - 1].getUnitName())
           << remark::metric("WeightBytes", bytes.weights)
-          << remark::metric("StateBytes", bytes.state)
-          << remark::metric("ArenaBytes", bytes.arena);
+          << remark::metric("StateBytes", bytes.state) << remark::metric("ArenaBytes", bytes.arena);
     }
     return success();
   }
@@ -147,8 +146,8 @@ private:
       }
       stream << llvm::formatv("{0,-8}{1,12:f2}{2,12:f2}{3,12:f2}{4,12:f2}{5,12:f2}{6,12:f2}\n",
                               stage, mebibytes(bytes.weights), mebibytes(bytes.state),
-                              mebibytes(bytes.arena), mebibytes(bytes.total()),
-                              mebibytes(capacity), mebibytes(shortfall));
+                              mebibytes(bytes.arena), mebibytes(bytes.total()), mebibytes(capacity),
+                              mebibytes(shortfall));
     }
     InFlightDiagnostic diagnostic = model.emitOpError()
                                     << "does not fit its devices (MiB):" << table << "short by "

@@ -1,5 +1,5 @@
-// Every pass checks that it comes next and records that it ran, so that text stopped anywhere can be
-// finished and a pass is never fed a level that it does not know.
+// Every pass checks that it comes next and records that it ran, so that text stopped anywhere can
+// be finished and a pass is never fed a level that it does not know.
 #pragma once
 
 #include "ir/Strata.h"

@@ -25,8 +25,9 @@ std::span<const std::string_view> pipelinePasses();
 constexpr std::string_view placedLevelPass = "verify-placement";
 constexpr std::string_view plannedLevelPass = "verify-plan";
 
-/// Adds the passes that still have to run on a model whose last pass was `after` (empty: none yet), up
-/// to and including `until` (empty: all). Fails where a name is unknown or `until` is past already.
+/// Adds the passes that still have to run on a model whose last pass was `after` (empty: none yet),
+/// up to and including `until` (empty: all). Fails where a name is unknown or `until` is past
+/// already.
 mlir::LogicalResult addPipeline(mlir::OpPassManager &modelManager, llvm::StringRef after,
                                 llvm::StringRef until, llvm::raw_ostream &errors);
 

@@ -11,10 +11,10 @@ namespace strata {
 namespace {
 
 constexpr std::string_view order[] = {
-    "verify-model",     "canonicalize",       "profile-units",   "partition-stages",
+    "verify-model",        "canonicalize",    "profile-units",    "partition-stages",
     "replicate-constants", "insert-handoffs", "verify-placement", "instantiate-buckets",
-    "choose-layouts",   "select-kernels",     "pad-tail-chunks", "order-ops",
-    "assign-buffers",   "plan-memory",        "verify-plan",
+    "choose-layouts",      "select-kernels",  "pad-tail-chunks",  "order-ops",
+    "assign-buffers",      "plan-memory",     "verify-plan",
 };
 
 std::unique_ptr<Pass> makePass(std::string_view name) {

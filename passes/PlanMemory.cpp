@@ -54,15 +54,14 @@ private:
                                 << conflict->second << " overlap";
 
     OpBuilder builder(pack);
-    auto arena = ArenaOp::create(builder, pack.getLoc(), pack.getResultTypes(),
-                                 pack.getIntervals(), offsets, base + solution.peak,
-                                 base + solution.lowerBound, solution.proven);
+    auto arena =
+        ArenaOp::create(builder, pack.getLoc(), pack.getResultTypes(), pack.getIntervals(), offsets,
+                        base + solution.peak, base + solution.lowerBound, solution.proven);
     pack.replaceAllUsesWith(arena.getBuffers());
     pack.erase();
     remark::analysis(forward.getLoc(),
                      remark::RemarkOpts::name("peak").category("strata-plan-memory"))
-        << remark::metric("Forward", forward.getSymName())
-        << remark::metric("Buffers", all.size())
+        << remark::metric("Forward", forward.getSymName()) << remark::metric("Buffers", all.size())
         << remark::metric("PeakBytes", arena.getPeak())
         << remark::metric("LowerBound", arena.getLowerBound())
         << remark::metric("Proven", arena.getProven());

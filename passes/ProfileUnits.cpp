@@ -59,8 +59,8 @@ struct ProfileUnitsPass : OrderedPass<impl::ProfileUnitsBase<ProfileUnitsPass>, 
     SmallVector<int64_t> split(units, 1);
     split.front() = split.back() = 0;
     alone.setSplit(split);
-    alone.setBuckets(SmallVector<int64_t>{
-        model.getMaxRows(), std::min(model.getMaxRows(), model.getMaxSequences())});
+    alone.setBuckets(SmallVector<int64_t>{model.getMaxRows(),
+                                          std::min(model.getMaxRows(), model.getMaxSequences())});
     leavePass(alone, "profile-units");
     OpPassManager manager(ModelOp::getOperationName());
     std::string text;

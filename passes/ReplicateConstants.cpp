@@ -38,8 +38,9 @@ struct ReplicateConstantsPass
         return weight.emitOpError() << "is read by no layer";
       weight.setStages(SmallVector<int64_t>(stages.begin(), stages.end()));
       if (stages.size() > 1)
-        remark::analysis(weight.getLoc(), remark::RemarkOpts::name("replicated")
-                                              .category("strata-replicate-constants"))
+        remark::analysis(
+            weight.getLoc(),
+            remark::RemarkOpts::name("replicated").category("strata-replicate-constants"))
             << remark::metric("Weight", weight.getSymName())
             << remark::metric("Replicas", stages.size())
             << remark::metric("BytesEach", *weightBytes(weight.getTensorType()));

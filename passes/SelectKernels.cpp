@@ -1,6 +1,7 @@
 // select-kernels: compute ops become invocations of kernels.
 //
-// Layers are inlined: what was a layer is from here on a run of invocations with the same layer number.
+// Layers are inlined: what was a layer is from here on a run of invocations with the same layer
+// number.
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Remarks.h"
 
@@ -19,14 +20,14 @@ namespace {
 
 using namespace ir;
 
-/// Lowers the ops of one block (a layer's, or the ports' of a forward) into the forward that `builder`
-/// stands in.
+/// Lowers the ops of one block (a layer's, or the ports' of a forward) into the forward that
+/// `builder` stands in.
 class BlockLowering {
 public:
-  BlockLowering(OpBuilder &builder, StageOp stage, cpu::Isa instructions, int64_t layer, std::string unit,
-                DenseMap<Value, Value> &renamed)
-      : builder(builder), stage(stage), instructions(instructions), layer(layer), unit(std::move(unit)),
-        renamed(renamed) {}
+  BlockLowering(OpBuilder &builder, StageOp stage, cpu::Isa instructions, int64_t layer,
+                std::string unit, DenseMap<Value, Value> &renamed)
+      : builder(builder), stage(stage), instructions(instructions), layer(layer),
+        unit(std::move(unit)), renamed(renamed) {}
 
   /// `residual` is the block's value at offset 0 of the arena when it begins, or null; `leaves` the
   /// value that must be there when it ends, or null.
@@ -56,11 +57,11 @@ private:
   DenseMap<Value, Value> &renamed; // tensor values of compute ops to those of invocations
 
   Value residual, leaves;
-  DenseMap<Operation *, AddOp> fused;       // a linear and the addition that it runs in
-  DenseMap<AddOp, LinearOp> fusedLinear;    // the same, from the addition
-  DenseMap<Operation *, int64_t> position;  // where an op runs; a fused linear runs at its addition
+  DenseMap<Operation *, AddOp> fused;      // a linear and the addition that it runs in
+  DenseMap<AddOp, LinearOp> fusedLinear;   // the same, from the addition
+  DenseMap<Operation *, int64_t> position; // where an op runs; a fused linear runs at its addition
   DenseMap<Value, int64_t> lastUse;
-  llvm::SmallDenseSet<Value> atOffsetZero;  // values in the residual's memory
+  llvm::SmallDenseSet<Value> atOffsetZero; // values in the residual's memory
   llvm::SmallDenseSet<Value> gathered;
 };
 
@@ -70,12 +71,13 @@ void BlockLowering::findFusions(Block &block) {
       auto linear = side.getDefiningOp<LinearOp>();
       Value other = side == add.getRhs() ? add.getLhs() : add.getRhs();
       // The sum overwrites `other`: nothing may read it later, the linear's own input least of all.
-      if (!linear || !side.hasOneUse() || linear->getBlock() != &block || linear.getInput() == other)
+      if (!linear || !side.hasOneUse() || linear->getBlock() != &block ||
+          linear.getInput() == other)
         continue;
-      bool readLater = other == leaves || llvm::any_of(other.getUsers(), [&](Operation *user) {
-                         return user != add && (user->getBlock() != &block ||
-                                                add->isBeforeInBlock(user));
-                       });
+      bool readLater =
+          other == leaves || llvm::any_of(other.getUsers(), [&](Operation *user) {
+            return user != add && (user->getBlock() != &block || add->isBeforeInBlock(user));
+          });
       // A linear that was fused itself runs at its own addition, which may come after this one.
       if (readLater || fused.contains(linear))
         continue;
@@ -317,9 +319,9 @@ private:
     int64_t number = arrives ? stage.getFirstLayer() - 1 : stage.getEndLayer();
     auto invocation = InvokeOp::create(
         builder, op->getLoc(), arrives ? TypeRange(selection.result) : TypeRange(),
-        selection.kernel, inputs, *slots,
-        selection.items, arrives ? SmallVector<int64_t>{-1} : SmallVector<int64_t>{},
-        arrives ? "receive" : "send", number, /*carries=*/arrives, /*logits=*/false);
+        selection.kernel, inputs, *slots, selection.items,
+        arrives ? SmallVector<int64_t>{-1} : SmallVector<int64_t>{}, arrives ? "receive" : "send",
+        number, /*carries=*/arrives, /*logits=*/false);
     if (arrives)
       renamed[op->getResult(0)] = invocation.getResult(0);
     return success();

@@ -43,11 +43,9 @@ LogicalResult verifyChain(ModelOp model, ForwardOp forward) {
     if (layer.getKind() != expected ||
         (expected == LayerKind::decoder && layer.getIndex() != position))
       return layer.emitOpError() << "is '" << layer.getUnitName() << "' where the chain of "
-                                 << layers << " layers needs its "
-                                 << stringifyLayerKind(expected)
-                                 << (expected == LayerKind::decoder
-                                         ? " " + std::to_string(position)
-                                         : std::string());
+                                 << layers << " layers needs its " << stringifyLayerKind(expected)
+                                 << (expected == LayerKind::decoder ? " " + std::to_string(position)
+                                                                    : std::string());
     if (!llvm::equal(layer.getInputs(), previous))
       return layer.emitOpError() << "(" << layer.getUnitName()
                                  << ") does not take exactly what the layer before yields";
@@ -60,12 +58,13 @@ LogicalResult verifyChain(ModelOp model, ForwardOp forward) {
       auto logits = *layer.getBody().front().getOps<LogitsOp>().begin();
       int64_t width = cast<RankedTensorType>(logits.getResult().getType()).getShape().back();
       if (width != model.getVocabulary())
-        return logits.emitOpError() << "makes " << width << " logits for a vocabulary of "
-                                    << model.getVocabulary();
+        return logits.emitOpError()
+               << "makes " << width << " logits for a vocabulary of " << model.getVocabulary();
     } else {
       if (layer.getOutputs().size() != 1)
-        return layer.emitOpError() << "(" << layer.getUnitName() << ") yields "
-                                   << layer.getOutputs().size() << " values, must yield the residual";
+        return layer.emitOpError()
+               << "(" << layer.getUnitName() << ") yields " << layer.getOutputs().size()
+               << " values, must yield the residual";
       if (failed(expectResidual(layer, layer.getOutputs()[0].getType(), hidden)))
         return failure();
       if (expected == LayerKind::embedding && failed(expectOne<EmbedOp>(layer)))
@@ -75,8 +74,8 @@ LogicalResult verifyChain(ModelOp model, ForwardOp forward) {
     ++position;
   }
   if (position != layers + 1)
-    return forward.emitOpError() << "ends before its head: " << position + 1 << " of "
-                                 << layers + 2 << " units";
+    return forward.emitOpError() << "ends before its head: " << position + 1 << " of " << layers + 2
+                                 << " units";
   return success();
 }
 

@@ -30,15 +30,16 @@ LogicalResult verifyLayers(StageOp stage, ForwardOp forward) {
     embedding |= layer.getKind() == LayerKind::embedding;
     head |= layer.getKind() == LayerKind::head;
     if (layer.getKind() == LayerKind::decoder && layer.getIndex() != next++)
-      return layer.emitOpError() << "(" << layer.getUnitName() << ") stands where layer " << next - 1
-                                 << " must";
+      return layer.emitOpError() << "(" << layer.getUnitName() << ") stands where layer "
+                                 << next - 1 << " must";
   }
   if (next != stage.getEndLayer())
     return stage.emitOpError() << "says layers " << stage.getFirstLayer() << " to "
                                << stage.getEndLayer() << " but ends with layer " << next - 1;
   if (embedding != stage.getEmbedding() || head != stage.getHead())
     return stage.emitOpError() << "says " << (stage.getEmbedding() ? "" : "no ") << "embedding and "
-                               << (stage.getHead() ? "a" : "no") << " head, its layers say otherwise";
+                               << (stage.getHead() ? "a" : "no")
+                               << " head, its layers say otherwise";
   return success();
 }
 
@@ -52,8 +53,8 @@ struct VerifyPlacementPass
     int64_t next = 0;
     for (auto [index, stage] : llvm::enumerate(stages)) {
       if (stage.getFirstLayer() != next)
-        return stage.emitOpError() << "begins at layer " << stage.getFirstLayer()
-                                   << ", must begin at " << next;
+        return stage.emitOpError()
+               << "begins at layer " << stage.getFirstLayer() << ", must begin at " << next;
       next = stage.getEndLayer();
       if (stage.getEmbedding() != (index == 0) || stage.getHead() != (index + 1 == stages.size()))
         return stage.emitOpError() << "is stage " << index << " of " << stages.size()
@@ -79,9 +80,10 @@ private:
   LogicalResult verifyHandoffs(ModelOp model, ArrayRef<StageOp> stages) {
     llvm::DenseSet<Attribute> joined;
     auto indexOf = [&](SymbolRefAttr port) {
-      return llvm::find_if(stages, [&](StageOp stage) {
-               return stage.getSymNameAttr() == port.getRootReference();
-             }) - stages.begin();
+      return llvm::find_if(
+                 stages,
+                 [&](StageOp stage) { return stage.getSymNameAttr() == port.getRootReference(); }) -
+             stages.begin();
     };
     for (HandoffOp handoff : model.getOps<HandoffOp>()) {
       for (SymbolRefAttr port : {handoff.getProducer(), handoff.getConsumer()})

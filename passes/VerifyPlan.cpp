@@ -62,9 +62,9 @@ LogicalResult verifyDispatch(StageOp stage, DispatchOp dispatch, ArenaOp arena, 
                                     << dispatch.getKernelAttr() << " with " << slot;
     if (auto scratch = dyn_cast<ScratchSlotAttr>(slot))
       if (scratch.getBytes() > stage.getScratch().value_or(0))
-        return dispatch.emitOpError() << "needs " << scratch.getBytes()
-                                      << " bytes of scratch, its stage has "
-                                      << stage.getScratch().value_or(0);
+        return dispatch.emitOpError()
+               << "needs " << scratch.getBytes() << " bytes of scratch, its stage has "
+               << stage.getScratch().value_or(0);
   }
   for (Value buffer : dispatch.getBuffers()) {
     auto result = dyn_cast<OpResult>(buffer);
@@ -72,9 +72,9 @@ LogicalResult verifyDispatch(StageOp stage, DispatchOp dispatch, ArenaOp arena, 
       return dispatch.emitOpError() << "uses a buffer that is not of its forward's arena";
     auto interval = cast<IntervalAttr>(arena.getIntervals()[result.getResultNumber()]);
     if (position < interval.getLower() || position >= interval.getUpper())
-      return dispatch.emitOpError() << "(command " << position << ") uses buffer '"
-                                    << interval.getName() << "', which lives in ["
-                                    << interval.getLower() << ", " << interval.getUpper() << ")";
+      return dispatch.emitOpError()
+             << "(command " << position << ") uses buffer '" << interval.getName()
+             << "', which lives in [" << interval.getLower() << ", " << interval.getUpper() << ")";
   }
   return success();
 }

@@ -84,8 +84,8 @@ public:
     selection.kernel = std::move(kernel);
     selection.inputs.assign(inputs.begin(), inputs.end());
     selection.result = result ? result.getType() : Type();
-    selection.items = where.headRows ? ItemsAttr::get(context, 0, 0, 1, 0)
-                                     : ItemsAttr::get(context, 1, 0, 0, 0);
+    selection.items =
+        where.headRows ? ItemsAttr::get(context, 0, 0, 1, 0) : ItemsAttr::get(context, 1, 0, 0, 0);
     return selection;
   }
 
@@ -141,8 +141,8 @@ public:
         start("linear." + typeName(op, linear.getWeightAttr()), inputs, linear.getResult());
     if (residual)
       s.inPlace = 1;
-    s.items = ItemsAttr::get(context, 0, 0, 0,
-                             static_cast<int64_t>(ceilDiv(outputs, linearTileOutputs)));
+    s.items =
+        ItemsAttr::get(context, 0, 0, 0, static_cast<int64_t>(ceilDiv(outputs, linearTileOutputs)));
     Filler filler = fill(s);
     filler.buffer("x", 0)
         .weight("weight", linear.getWeightAttr())
@@ -233,16 +233,18 @@ public:
   Selection add(AddOp add) {
     Selection s = start("add", {add.getLhs(), add.getRhs()}, add.getResult());
     s.mayReuse = true;
-    fill(s).buffer("a", 0).buffer("b", 1).buffer("y", 2).integer("width",
-                                                                 widthOf(add.getResult()));
+    fill(s).buffer("a", 0).buffer("b", 1).buffer("y", 2).integer("width", widthOf(add.getResult()));
     return s;
   }
 
   Selection gatherRows(GatherRowsOp gather) {
     Selection s = start("gather_rows", {gather.getInput()}, gather.getResult());
     s.items = ItemsAttr::get(context, 0, 0, 1, 0);
-    fill(s).buffer("x", 0).buffer("y", 1).step("head_row").integer("width",
-                                                                  widthOf(gather.getResult()));
+    fill(s)
+        .buffer("x", 0)
+        .buffer("y", 1)
+        .step("head_row")
+        .integer("width", widthOf(gather.getResult()));
     return s;
   }
 
@@ -290,8 +292,9 @@ LogicalResult requireKernel(Operation *op, const Selection &selection, cpu::Isa 
   if (cpu::findKernel(selection.kernel, isa))
     return success();
   std::string_view name = cpu::isaName(isa);
-  return op->emitOpError() << "needs kernel '" << selection.kernel << "', which target cpu:"
-                           << StringRef(name.data(), name.size()) << " does not have";
+  return op->emitOpError() << "needs kernel '" << selection.kernel
+                           << "', which target cpu:" << StringRef(name.data(), name.size())
+                           << " does not have";
 }
 
 } // namespace

@@ -18,17 +18,17 @@ struct Selection {
   mlir::Type result;                      ///< Null where the kernel makes no tensor.
   llvm::StringMap<mlir::Attribute> slots; ///< By the names of the kernel's signature.
   ir::ItemsAttr items;
-  int64_t inPlace = -1;    ///< The kernel overwrites this input: it must die here, or be copied first.
-  bool mayReuse = false;   ///< The result may take the memory of any input that dies here.
-  bool logits = false;     ///< The host reads the result after the launch.
+  int64_t inPlace = -1; ///< The kernel overwrites this input: it must die here, or be copied first.
+  bool mayReuse = false; ///< The result may take the memory of any input that dies here.
+  bool logits = false;   ///< The host reads the result after the launch.
 };
 
 /// Where an op stands, as far as its kernel depends on it.
 struct SelectionContext {
   ir::StageOp stage;
   cpu::Isa isa;
-  int64_t layer;    ///< -1 the embedding, the model's layer count the head.
-  bool headRows;    ///< The op's rows are gathered head rows.
+  int64_t layer; ///< -1 the embedding, the model's layer count the head.
+  bool headRows; ///< The op's rows are gathered head rows.
 };
 
 /// Chooses kernels for `op`; several run in order (a KV write is one for K and one for V). Emits an

@@ -49,8 +49,8 @@ Result<DeviceRequest> parseDevice(const std::string &text) {
       return makeError(StatusCode::Unimplemented,
                        "device '{}': this build compiles for CPUs only; write cpu[:ISA][:SIZE]",
                        text);
-    return makeError(StatusCode::InvalidArgument,
-                     "'{}' is not a device; write cpu[:ISA][:SIZE]", text);
+    return makeError(StatusCode::InvalidArgument, "'{}' is not a device; write cpu[:ISA][:SIZE]",
+                     text);
   }
   DeviceRequest request{cpuTarget(cpu::hostIsa()), 0};
   bool isaGiven = false, sizeGiven = false;

@@ -22,8 +22,9 @@ struct DeviceRequest {
   uint64_t bytes = 0; ///< 0: not limited.
 };
 
-/// Parses `cpu[:ISA][:SIZE]` (`cpu`, `cpu:x86-64-v3`, `cpu:8GiB`, `cpu:x86-64-v4:512MiB`); without an
-/// instruction set, this host's best. Errors: InvalidArgument, Unimplemented (another device kind).
+/// Parses `cpu[:ISA][:SIZE]` (`cpu`, `cpu:x86-64-v3`, `cpu:8GiB`, `cpu:x86-64-v4:512MiB`); without
+/// an instruction set, this host's best. Errors: InvalidArgument, Unimplemented (another device
+/// kind).
 Result<DeviceRequest> parseDevice(const std::string &text);
 
 /// A target by its canonical name. Errors as parseDevice.

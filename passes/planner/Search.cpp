@@ -8,7 +8,9 @@ namespace strata::planner {
 
 namespace {
 constexpr Bytes kNone = std::numeric_limits<Bytes>::max();
-}
+constexpr uint32_t kNoItem = std::numeric_limits<uint32_t>::max();
+constexpr int kRounds = 4;
+} // namespace
 
 Search::Search(const Component &component, const Overlaps &overlaps)
     : component_(component), overlaps_(overlaps) {
@@ -50,7 +52,8 @@ Outcome Search::run(Bytes capacity, const std::vector<uint32_t> &rank, uint64_t 
   offsets_.assign(items.size(), 0);
   left_.assign(component_.sections, 0);
   crossing_.assign(component_.sections, 0);
-  top_.assign(component_.sections, 0);
+  stacks_.assign(component_.sections, {});
+  earliest_.assign(items.size(), 0);
   placed_.clear();
   undo_.clear();
   candidates_.clear();
@@ -134,10 +137,10 @@ bool Search::collectCandidates(uint32_t first, uint32_t last, Level level) {
 
   forEachOpen(first, last, [&](uint32_t item) {
     Bytes offset = offsets_[item];
-    if (offset < level.offset || offset >= lowestTop ||
+    if (offset < level.offset || offset >= lowestTop || offset < earliest_[item] ||
         (offset == level.offset && (*rank_)[item] < level.rank))
       return;
-    if (twin_[item] >= 0 && (open_[twin_[item] / 64] >> (twin_[item] % 64) & 1))
+    if (twin_[item] >= 0 && isOpen(uint32_t(twin_[item])))
       return;
     for (uint32_t s = items[item].first; s <= items[item].last; ++s)
       if (offset + left_[s] > capacity_)
@@ -147,12 +150,10 @@ bool Search::collectCandidates(uint32_t first, uint32_t last, Level level) {
   return true;
 }
 
-/// Inference on sections: the open items of a section are stacked, each no lower than it can still
-/// lie. The lowest stack is built in the order of those offsets (one machine, release dates), and
-/// it must fit.
+/// Finds the lowest offset that each open item can have (`earliest_`); whether one has none.
 bool Search::isHopeless(uint32_t first, uint32_t last, Level level) {
   const std::vector<Item> &items = component_.items;
-  earliest_.clear();
+  order_.clear();
   bool hopeless = false;
   forEachOpen(first, last, [&](uint32_t item) {
     Bytes offset = offsets_[item];
@@ -160,28 +161,77 @@ bool Search::isHopeless(uint32_t first, uint32_t last, Level level) {
       // It must still be lifted by an item that lies no lower than the level.
       Bytes lifted = kNone;
       for (uint32_t other : overlaps_.of(item))
-        if (open_[other / 64] >> (other % 64) & 1)
+        if (isOpen(other))
           lifted = std::min(lifted, std::max(offsets_[other], level.offset) + items[other].size);
       offset = lifted;
     }
     hopeless |= offset > capacity_ - items[item].size;
-    earliest_.push_back({offset, item});
+    earliest_[item] = offset;
+    order_.push_back(item);
   });
-  if (hopeless)
-    return true;
+  for (int round = 0; !hopeless && round < kRounds; ++round) {
+    if (!stacksFit(first, last))
+      return true;
+    if (!raiseAboveForced(first, last, hopeless))
+      break;
+  }
+  return hopeless;
+}
 
-  std::ranges::sort(earliest_);
-  std::fill(top_.begin() + first, top_.begin() + last + 1, 0);
-  for (auto [offset, item] : earliest_) {
-    Bytes size = items[item].size;
+/// Inference on sections: the open items of a section are stacked, each no lower than it can still
+/// lie. The lowest stack is built in the order of those offsets (one machine, release dates), and
+/// it must fit.
+bool Search::stacksFit(uint32_t first, uint32_t last) {
+  const std::vector<Item> &items = component_.items;
+  std::ranges::sort(order_, {}, [&](uint32_t item) { return std::pair(earliest_[item], item); });
+  std::fill(stacks_.begin() + first, stacks_.begin() + last + 1, Stack{0, kNone, 0});
+  for (uint32_t item : order_) {
+    Bytes offset = earliest_[item], size = items[item].size;
     work_ += items[item].last - items[item].first + 1;
-    for (uint32_t s = items[item].first; s <= items[item].last; ++s)
-      top_[s] = std::max(top_[s], offset) + size;
+    for (uint32_t s = items[item].first; s <= items[item].last; ++s) {
+      Stack &stack = stacks_[s];
+      if (stack.top == 0)
+        stack.lowest = item;
+      else if (stack.second == kNone)
+        stack.second = offset;
+      stack.top = std::max(stack.top, offset) + size;
+    }
   }
   for (uint32_t s = first; s <= last; ++s)
-    if (top_[s] > capacity_)
-      return true;
-  return false;
+    if (stacks_[s].top > capacity_)
+      return false;
+  return true;
+}
+
+/// Where only one item of a section can lie low enough for the rest to fit above, it is the lowest,
+/// and what cannot lie below it lies above it. Returns whether that raised an item.
+bool Search::raiseAboveForced(uint32_t first, uint32_t last, bool &hopeless) {
+  const std::vector<Item> &items = component_.items;
+  bool raised = false;
+  uint32_t previous = kNoItem;
+  Bytes previousLatest = 0;
+  for (uint32_t s = first; s <= last; ++s) {
+    Bytes latest = capacity_ - left_[s];
+    const Stack &stack = stacks_[s];
+    if (stack.top == 0 || stack.second <= latest)
+      continue;
+    uint32_t lowest = stack.lowest;
+    if (lowest == previous && latest >= previousLatest)
+      continue;
+    previous = lowest;
+    previousLatest = latest;
+    Bytes above = earliest_[lowest] + items[lowest].size;
+    work_ += overlaps_.of(lowest).size();
+    for (uint32_t other : overlaps_.of(lowest)) {
+      if (!isOpen(other) || earliest_[other] >= above ||
+          earliest_[other] + items[other].size <= latest)
+        continue;
+      earliest_[other] = above;
+      hopeless |= above > capacity_ - items[other].size;
+      raised = true;
+    }
+  }
+  return raised;
 }
 
 void Search::place(uint32_t item) {
@@ -194,7 +244,7 @@ void Search::place(uint32_t item) {
   }
   Bytes top = offsets_[item] + placed.size;
   for (uint32_t other : overlaps_.of(item))
-    if ((open_[other / 64] >> (other % 64) & 1) && offsets_[other] < top)
+    if (isOpen(other) && offsets_[other] < top)
       set(offsets_[other], top);
 }
 

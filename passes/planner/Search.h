@@ -48,6 +48,12 @@ private:
     uint32_t last;
     uint32_t items;
   };
+  /// The lowest stack of a section's open items.
+  struct Stack {
+    Bytes top;       ///< 0 without any.
+    Bytes second;    ///< Where the second from below starts at the earliest.
+    uint32_t lowest; ///< Item.
+  };
   struct Undo {
     Bytes *where;
     Bytes old;
@@ -57,6 +63,9 @@ private:
   bool solveParts(uint32_t first, uint32_t last, Level level);
   bool collectCandidates(uint32_t first, uint32_t last, Level level);
   bool isHopeless(uint32_t first, uint32_t last, Level level);
+  bool stacksFit(uint32_t first, uint32_t last);
+  bool raiseAboveForced(uint32_t first, uint32_t last, bool &hopeless);
+  bool isOpen(uint32_t item) const { return open_[item / 64] >> (item % 64) & 1; }
   void place(uint32_t item);
   void undoTo(size_t undoMark, size_t placedMark);
   void set(Bytes &where, Bytes value) {
@@ -79,8 +88,10 @@ private:
   std::vector<Bytes> offsets_;  ///< Placed: where; open: the lowest offset that is left.
   std::vector<Bytes> left_;     ///< Section -> sum of the open items.
   std::vector<Bytes> crossing_; ///< Section -> open items live in it and in the next.
-  std::vector<Bytes> top_;      ///< Section -> end of its lowest stack; of one node.
-  std::vector<std::pair<Bytes, uint32_t>> earliest_; ///< Lowest offset, item; of one node.
+  // Of one node:
+  std::vector<Bytes> earliest_; ///< Open item -> the lowest offset it can end at.
+  std::vector<uint32_t> order_; ///< Open items by that offset.
+  std::vector<Stack> stacks_;   ///< By section.
   std::vector<uint32_t> placed_;
   std::vector<Undo> undo_;
   std::vector<Candidate> candidates_;

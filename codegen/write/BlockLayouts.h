@@ -1,0 +1,41 @@
+// Where each field of the step, out and device-table blocks lies.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/Strata.h"
+
+namespace strata {
+
+struct BlockField {
+  std::string name;
+  std::string type; ///< i32, u32, f32, u64
+  uint64_t offset;
+  uint64_t count;
+
+  uint64_t bytes() const { return count * (type == "u64" ? 8 : 4); }
+};
+
+struct BlockFields {
+  std::vector<BlockField> fields;
+  uint64_t bytes = 0;
+
+  void add(std::string name, std::string type, uint64_t count);
+  const BlockField *find(llvm::StringRef name) const;
+};
+
+/// What bounds the blocks.
+struct BlockBounds {
+  uint64_t rows;
+  uint64_t sequences;
+  uint64_t headRows;
+  uint64_t context;
+};
+
+BlockFields stepFields(ir::StageOp stage, const BlockBounds &bounds);
+BlockFields outFields(const BlockBounds &bounds);
+BlockFields tableFields(const BlockBounds &bounds);
+
+} // namespace strata
