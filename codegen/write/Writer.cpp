@@ -5,11 +5,14 @@
 
 #include <flatbuffers/flatbuffers.h>
 
+#include "llvm/ADT/TypeSwitch.h"
+
 #include "codegen/cpu/KernelTable.h"
 #include "codegen/pack/Packer.h"
 #include "codegen/write/BlockLayouts.h"
 #include "passes/Buckets.h"
 #include "runtime/base/CheckedMath.h"
+#include "runtime/plan/PlanFile.h"
 #include "runtime/plan/PlanWriter.h"
 #include "runtime/plan/VocabularyCodec.h"
 
@@ -71,8 +74,7 @@ private:
 
   Offset<fb::Stage> buildStage(StageOp stage);
   Offset<fb::Forward> buildForward(StageOp stage, ForwardOp forward);
-  Offset<fb::Command> buildCommand(StageOp stage, DispatchOp dispatch, ArenaOp arena,
-                                   const BucketShape &shape);
+  Offset<fb::Command> buildCommand(StageOp stage, DispatchOp dispatch, ArenaOp arena);
   fb::Slot buildSlot(StageOp stage, DispatchOp dispatch, ArenaOp arena, Attribute slot,
                      const cpu::SlotSpec &spec);
   Offset<fb::StateGroup> buildState(StateOp state);
@@ -241,8 +243,7 @@ fb::Slot Writer::buildSlot(StageOp stage, DispatchOp dispatch, ArenaOp arena, At
       .DefaultUnreachable("all slots are known");
 }
 
-Offset<fb::Command> Writer::buildCommand(StageOp stage, DispatchOp dispatch, ArenaOp arena,
-                                         const BucketShape &) {
+Offset<fb::Command> Writer::buildCommand(StageOp stage, DispatchOp dispatch, ArenaOp arena) {
   const cpu::Signature &signature = *cpu::findSignature(
       std::string_view(dispatch.getKernel().data(), dispatch.getKernel().size()));
   std::vector<fb::Slot> slots;
@@ -275,7 +276,7 @@ Offset<fb::Forward> Writer::buildForward(StageOp stage, ForwardOp forward) {
   Offsets<fb::Command> commands;
   int32_t logits = -1;
   for (DispatchOp dispatch : forward.getBlock().getOps<DispatchOp>()) {
-    commands.push_back(buildCommand(stage, dispatch, arena, shapes[bucket]));
+    commands.push_back(buildCommand(stage, dispatch, arena));
     if (dispatch.getLogits())
       logits = static_cast<int32_t>(cast<OpResult>(dispatch.getBuffers().back()).getResultNumber());
   }
