@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "runtime/checkpoint/Checkpoint.h"
 #include "test/TestData.h"
@@ -103,6 +104,39 @@ TEST_P(VocabularyFiles, WhatAUserWritesNeverBecomesAControlToken) {
     EXPECT_EQ(encode(*tokenizer, vocabulary.tokens[id], true), (std::vector<int32_t>{int32_t(id)}));
   }
   EXPECT_GT(controls, 0u);
+}
+
+/// The prompts of a golden file give the ids that its reference ran on.
+void expectGoldenPrompts(const std::string &model, const std::string &golden) {
+  auto tokenizer = test::makeTokenizer(readVocabulary(model));
+  auto cases = nlohmann::json::parse(readFile(golden)).at("cases");
+  ASSERT_FALSE(cases.empty());
+  for (const auto &one : cases) {
+    std::string text = one.value("text", one.value("prompt", ""));
+    EXPECT_EQ(encode(*tokenizer, text, true, true),
+              one.at("prompt_ids").get<std::vector<int32_t>>())
+        << text;
+    if (!one.contains("greedy_text"))
+      continue;
+    Detokenizer detokenizer(*tokenizer, false, false);
+    std::string out;
+    for (int32_t id : one.at("greedy_ids").get<std::vector<int32_t>>())
+      out += detokenizer.push(id);
+    EXPECT_EQ(out + detokenizer.finish(), one.at("greedy_text").get<std::string>());
+  }
+}
+
+TEST(GoldenPrompts, Stories) {
+  STRATA_REQUIRE_TEST_DATA("stories260K");
+  expectGoldenPrompts(test::testData("stories260K/stories260K.gguf"),
+                      test::testData("stories260K/golden.json"));
+}
+
+TEST(GoldenPrompts, SmolLM2) {
+  std::string model = test::cachedModel("SmolLM2-135M-Instruct.Q4_1.gguf");
+  STRATA_REQUIRE_FILE(model);
+  STRATA_REQUIRE_TEST_DATA("real");
+  expectGoldenPrompts(model, test::testData("real/smollm2.json"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Real, VocabularyFiles,
