@@ -20,7 +20,7 @@ def Strata_InvokeOp : Strata_ComputeOp<"invoke", [
     the op whose result 0 is the residual, which lives at offset 0 of the arena.
 
     ```mlir
-    %1 = strata.invoke @rms_norm(%0) slots [#strata.buffer<0>, #strata.weight<@l0.norm>,
+    %1 = strata.invoke @cpu.rms_norm(%0) slots [#strata.buffer<0>, #strata.weight<@l0.norm>,
         #strata.buffer<1>, ...] items <row = 1> tied [-1] "layer 0 rms_norm" layer 0
         : (tensor<8x64xf32>) -> tensor<8x64xf32>
     ```
@@ -82,7 +82,7 @@ def Strata_DispatchOp : Strata_ComputeOp<"dispatch", [
     Operands are the buffers that the slots number, in the order of the invocation's operands and results.
 
     ```mlir
-    strata.dispatch @rms_norm(%b#0, %b#1) slots [...] items <row = 1> "layer 0 rms_norm" layer 0
+    strata.dispatch @cpu.rms_norm(%b#0, %b#1) slots [...] items <row = 1> "layer 0 rms_norm" layer 0
         : !strata.buffer<2048>, !strata.buffer<512>
     ```
   }];

@@ -20,6 +20,16 @@ namespace {
 
 using namespace ir;
 
+/// Declares `kernel` in the stage, once; returns its symbol.
+std::string requireKernel(StageOp stage, StringRef kernel) {
+  std::string symbol = kernelSymbol(kernel);
+  if (!stage.lookupSymbol<KernelOp>(symbol)) {
+    OpBuilder builder = OpBuilder::atBlockBegin(&stage.getRegion().front());
+    KernelOp::create(builder, stage.getLoc(), symbol);
+  }
+  return symbol;
+}
+
 /// Lowers the ops of one block (a layer's, or the ports' of a forward) into the forward that
 /// `builder` stands in.
 class BlockLowering {
@@ -208,11 +218,7 @@ Value BlockLowering::invoke(Operation *op, const Selection &selection, ArrayRef<
     failedSlots = true;
     return {};
   }
-  if (!stage.lookupSymbol(selection.kernel)) {
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(&stage.getRegion().front());
-    KernelOp::create(builder, stage.getLoc(), selection.kernel);
-  }
+  std::string kernel = requireKernel(stage, selection.kernel);
   std::string label = unit.empty() ? std::string() : unit + " ";
   label += op->getName().stripDialect();
   for (StringRef name : {"weight", "table", "frequencies", "port"})
@@ -225,7 +231,7 @@ Value BlockLowering::invoke(Operation *op, const Selection &selection, ArrayRef<
     ties.push_back(tied);
   }
   auto invocation =
-      InvokeOp::create(builder, op->getLoc(), results, selection.kernel, inputs, *slots,
+      InvokeOp::create(builder, op->getLoc(), results, kernel, inputs, *slots,
                        selection.items, ties, label, layer, carries, selection.logits);
   for (Attribute slot : *slots)
     if (auto scratch = dyn_cast<ScratchSlotAttr>(slot))
@@ -307,10 +313,7 @@ private:
     auto slots = orderedSlots(op, selection);
     if (failed(slots))
       return failure();
-    if (!stage.lookupSymbol(selection.kernel)) {
-      OpBuilder atTop = OpBuilder::atBlockBegin(&stage.getRegion().front());
-      KernelOp::create(atTop, stage.getLoc(), selection.kernel);
-    }
+    std::string kernel = requireKernel(stage, selection.kernel);
     SmallVector<Value> inputs;
     for (Value input : selection.inputs)
       inputs.push_back(renamed.lookup(input));
@@ -319,7 +322,7 @@ private:
     int64_t number = arrives ? stage.getFirstLayer() - 1 : stage.getEndLayer();
     auto invocation = InvokeOp::create(
         builder, op->getLoc(), arrives ? TypeRange(selection.result) : TypeRange(),
-        selection.kernel, inputs, *slots, selection.items,
+        kernel, inputs, *slots, selection.items,
         arrives ? SmallVector<int64_t>{-1} : SmallVector<int64_t>{}, arrives ? "receive" : "send",
         number, /*carries=*/arrives, /*logits=*/false);
     if (arrives)

@@ -1,5 +1,6 @@
 // verify-plan: the planned level as a whole.
 #include "codegen/cpu/KernelTable.h"
+#include "codegen/select/Selection.h"
 #include "passes/Buckets.h"
 #include "passes/PassOrder.h"
 #include "passes/Passes.h"
@@ -49,8 +50,9 @@ bool fits(const cpu::SlotSpec &spec, Attribute slot) {
 }
 
 LogicalResult verifyDispatch(StageOp stage, DispatchOp dispatch, ArenaOp arena, int64_t position) {
-  const cpu::Signature *signature = cpu::findSignature(
-      std::string_view(dispatch.getKernel().data(), dispatch.getKernel().size()));
+  StringRef kernel = kernelName(dispatch.getKernel());
+  const cpu::Signature *signature =
+      cpu::findSignature(std::string_view(kernel.data(), kernel.size()));
   if (!signature || signature->slots.size() != dispatch.getSlots().size())
     return dispatch.emitOpError() << "fills " << dispatch.getSlots().size() << " slots of kernel "
                                   << dispatch.getKernelAttr() << ", which takes "

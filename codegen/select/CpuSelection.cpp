@@ -299,6 +299,13 @@ LogicalResult requireKernel(Operation *op, const Selection &selection, cpu::Isa 
 
 } // namespace
 
+std::string kernelSymbol(StringRef kernel) { return ("cpu." + kernel).str(); }
+
+StringRef kernelName(StringRef symbol) {
+  symbol.consume_front("cpu.");
+  return symbol;
+}
+
 FailureOr<SmallVector<Selection, 2>> selectKernels(Operation *op, const SelectionContext &where) {
   CpuSelector selector(op, where);
   SmallVector<Selection, 2> selections;

@@ -23,6 +23,10 @@ struct Selection {
   bool logits = false;   ///< The host reads the result after the launch.
 };
 
+/// Kernels have symbols of their own kind of device, `@cpu.linear.q4_1`, which no weight is called.
+std::string kernelSymbol(llvm::StringRef kernel);
+llvm::StringRef kernelName(llvm::StringRef symbol);
+
 /// Where an op stands, as far as its kernel depends on it.
 struct SelectionContext {
   ir::StageOp stage;

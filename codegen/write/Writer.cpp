@@ -9,6 +9,7 @@
 
 #include "codegen/cpu/KernelTable.h"
 #include "codegen/pack/Packer.h"
+#include "codegen/select/Selection.h"
 #include "codegen/write/BlockLayouts.h"
 #include "passes/Buckets.h"
 #include "runtime/base/CheckedMath.h"
@@ -244,8 +245,9 @@ fb::Slot Writer::buildSlot(StageOp stage, DispatchOp dispatch, ArenaOp arena, At
 }
 
 Offset<fb::Command> Writer::buildCommand(StageOp stage, DispatchOp dispatch, ArenaOp arena) {
-  const cpu::Signature &signature = *cpu::findSignature(
-      std::string_view(dispatch.getKernel().data(), dispatch.getKernel().size()));
+  StringRef kernel = kernelName(dispatch.getKernel());
+  const cpu::Signature &signature =
+      *cpu::findSignature(std::string_view(kernel.data(), kernel.size()));
   std::vector<fb::Slot> slots;
   for (auto [spec, slot] : llvm::zip(signature.slots, dispatch.getSlots()))
     slots.push_back(buildSlot(stage, dispatch, arena, slot, spec));
@@ -340,7 +342,7 @@ Offset<fb::Stage> Writer::buildStage(StageOp stage) {
   Offsets<fb::Kernel> kernels;
   for (KernelOp kernel : stage.getOps<KernelOp>()) {
     kernelIndex[kernel.getSymName()] = static_cast<uint32_t>(kernels.size());
-    kernels.push_back(fb::CreateKernel(builder, text(kernel.getSymName())));
+    kernels.push_back(fb::CreateKernel(builder, text(kernelName(kernel.getSymName()))));
   }
   Offsets<fb::Weight> weights;
   for (WeightOp weight : stage.getOps<WeightOp>()) {
@@ -408,7 +410,7 @@ Status Writer::buildPlan() {
                                        shape.head));
   }
   Offsets<fb::Tail> tails;
-  for (Attribute attribute : *model.getTails()) {
+  for (Attribute attribute : model.getTailsAttr()) {
     auto tail = cast<TailAttr>(attribute);
     std::vector<uint32_t> indices(tail.getBuckets().begin(), tail.getBuckets().end());
     auto vector = builder.CreateVector(indices);
