@@ -51,6 +51,7 @@ TEST(Buckets, HeadAlone) {
   Buckets table(config);
   EXPECT_EQ(table.headAlone(1, 1), 3u);
   EXPECT_EQ(table.headAlone(2, 2), 2u);
+  EXPECT_EQ(table.headAlone(2, 1), 2u) << "fewer rows come before fewer sequences";
   EXPECT_EQ(table.headAlone(3, 1), 1u);
   EXPECT_EQ(table.headAlone(3, 2), std::nullopt);
 }
