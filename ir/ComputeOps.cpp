@@ -104,6 +104,13 @@ LogicalResult RmsNormOp::verifySymbolUses(SymbolTableCollection &tables) {
   return checkWeight(*this, tables, getWeightAttr(), {width / heads}, /*mustBeF32=*/true);
 }
 
+OpFoldResult RmsNormOp::fold(FoldAdaptor) {
+  if (getHeads() != 1)
+    return {};
+  removeHeadsAttr();
+  return getResult();
+}
+
 LogicalResult LinearOp::verifySymbolUses(SymbolTableCollection &tables) {
   return checkLinear(*this, tables);
 }
@@ -149,6 +156,15 @@ LogicalResult AttentionOp::verifySymbolUses(SymbolTableCollection &tables) {
     return emitOpError() << "sees more than the " << *state.getWindow()
                          << " tokens that its state keeps";
   return success();
+}
+
+OpFoldResult AttentionOp::fold(FoldAdaptor) {
+  auto model = (*this)->getParentOfType<ModelOp>();
+  auto state = SymbolTable::lookupNearestSymbolFrom<StateOp>(*this, getStateAttr());
+  if (!getWindow() || !model || !state || state.getWindow() || *getWindow() < model.getMaxContext())
+    return {};
+  removeWindowAttr();
+  return getResult();
 }
 
 LogicalResult GatherRowsOp::verify() {

@@ -35,7 +35,7 @@ def Strata_RmsNormOp : Strata_ComputeOp<"rms_norm", [Pure, AllTypesMatch<["input
   let summary = "root-mean-square normalisation";
   let description = [{
     `y = x * rsqrt(mean(x^2) + epsilon) * weight` over the row, or over each of `heads` equal parts of it
-    with one weight for all.
+    with one weight for all. Folds `heads = 1` away.
 
     ```mlir
     %1 = strata.rms_norm %0, @l0.attention_norm {epsilon = 1.0e-05 : f64} : tensor<?x64xf32>
@@ -45,6 +45,7 @@ def Strata_RmsNormOp : Strata_ComputeOp<"rms_norm", [Pure, AllTypesMatch<["input
                        OptionalAttr<Strata_I64Attr>:$heads);
   let results = (outs Strata_Activation:$result);
   let assemblyFormat = "$input `,` $weight attr-dict `:` type($result)";
+  let hasFolder = 1;
 }
 
 def Strata_LinearOp : Strata_ComputeOp<"linear", [Pure]> {
@@ -101,7 +102,8 @@ def Strata_AttentionOp : Strata_ComputeOp<"attention", [MemoryEffects<[MemRead]>
   let description = [{
     Query head h reads KV head `h / (query_heads / kv_heads)` of the state; position `p` sees key
     position `s` iff `0 <= p - s` and, where `window` is set, `p - s < window`. The rows' own keys and
-    values are written before.
+    values are written before. A window that the model's context never fills folds away, unless the state
+    itself keeps no more.
 
     ```mlir
     %a = strata.attention %q, @kv[%step] layer 3 {query_heads = 8 : i64, kv_heads = 4 : i64,
@@ -115,6 +117,7 @@ def Strata_AttentionOp : Strata_ComputeOp<"attention", [MemoryEffects<[MemRead]>
   let assemblyFormat = [{
     $query `,` $state `[` $step `]` `layer` $layer attr-dict `:` type($query) `->` type($result)
   }];
+  let hasFolder = 1;
 }
 
 def Strata_GatedOp : Strata_Op<"gated", [Pure, AllTypesMatch<["gate", "up", "result"]>]> {
