@@ -1,5 +1,5 @@
 // Vocabularies: from GGUF keys and from tokenizer.json, and what ends a generation.
-#include <fstream>
+#include <cmath>
 
 #include "runtime/checkpoint/Checkpoint.h"
 #include "runtime/checkpoint/PreTokenizerTable.h"
