@@ -145,7 +145,7 @@ Status bench(Options options) {
                                      {"generation", toJson(options.generate, generation)},
                                      {"weight_bytes_per_token", stepBytes / options.batch},
                                      {"weight_gigabytes_per_second", gigabytes}};
-    fmt::print("{}\n", result.dump(2));
+    fmt::print("{}\n", result.dump());
     return Status::ok();
   }
   fmt::print("{:<12}{:>8}{:>8}{:>12}{:>12}{:>12}\n", "tokens/s", "length", "batch", "min", "median",

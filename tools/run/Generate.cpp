@@ -57,9 +57,9 @@ public:
   }
 
   void push(int32_t id, bool endsGeneration) {
-    if (!detokenizer_)
-      write(fmt::format("{} ", id));
-    else if (!endsGeneration)
+    if (!detokenizer_ && print_)
+      fmt::print("{} ", id);
+    if (detokenizer_ && !endsGeneration)
       write(detokenizer_->push(id));
   }
   std::string finish() {
@@ -165,7 +165,7 @@ Status generate(const Options &options) {
                           complete(*engine, std::move(request), !options.json));
   if (options.json) {
     fmt::print("{}\n", toJson(completion, prompt, *engine, bootSeconds)
-                           .dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+                           .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   } else {
     std::fputc('\n', stdout);
     std::fflush(stdout);
