@@ -1,6 +1,5 @@
 // canonicalize: drop what does not reach the sample or the state.
 #include "mlir/IR/PatternMatch.h"
-#include "mlir/IR/Remarks.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 #include "passes/PassOrder.h"
@@ -36,8 +35,7 @@ struct CanonicalizePass : OrderedPass<impl::CanonicalizeBase<CanonicalizePass>, 
     for (WeightOp weight : llvm::make_early_inc_range(model.getOps<WeightOp>())) {
       if (used.contains(weight.getSymNameAttr()))
         continue;
-      remark::passed(weight.getLoc(),
-                     remark::RemarkOpts::name("unused-weight").category("strata-canonicalize"))
+      decided(weight, "strata-canonicalize", "unused-weight")
           << remark::metric("Weight", weight.getSymName());
       weight.erase();
     }

@@ -1,5 +1,4 @@
 // choose-layouts: one physical layout for each weight.
-#include "mlir/IR/Remarks.h"
 
 #include "passes/PassOrder.h"
 #include "passes/Passes.h"
@@ -24,8 +23,7 @@ struct ChooseLayoutsPass
         weight.setLayout("rows");
         ++weights;
       }
-      remark::passed(stage.getLoc(),
-                     remark::RemarkOpts::name("rows").category("strata-choose-layouts"))
+      decided(stage, "strata-choose-layouts", "rows")
           << remark::metric("Stage", stage.getSymName()) << remark::metric("Weights", weights);
     }
     return success();

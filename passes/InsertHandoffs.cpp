@@ -1,7 +1,6 @@
 // insert-handoffs: outline each stage and join them.
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/IR/Remarks.h"
 
 #include "passes/PassOrder.h"
 #include "passes/Passes.h"
@@ -125,8 +124,7 @@ private:
     auto handoff = HandoffOp::create(
         builder, model.getLoc(), "h" + std::to_string(consumer - 1) + "_rows",
         port(consumer - 1, "out"), port(consumer, "in"), model.getMaxRows(), ringSlots);
-    remark::passed(handoff.getLoc(),
-                   remark::RemarkOpts::name("handoff").category("strata-insert-handoffs"))
+    decided(handoff, "strata-insert-handoffs", "handoff")
         << remark::metric("Handoff", handoff.getSymName())
         << remark::metric("Rows", handoff.getRows());
   }

@@ -3,7 +3,6 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/IR/Remarks.h"
 
 #include "passes/Buckets.h"
 #include "passes/PassOrder.h"
@@ -77,8 +76,7 @@ struct InstantiateBucketsPass
       }
       symbolic.erase();
     }
-    remark::passed(model.getLoc(),
-                   remark::RemarkOpts::name("buckets").category("strata-instantiate-buckets"))
+    decided(model, "strata-instantiate-buckets", "buckets")
         << remark::metric("Buckets", shapes.size());
     return success();
   }

@@ -2,7 +2,6 @@
 #include <map>
 
 #include "mlir/IR/Builders.h"
-#include "mlir/IR/Remarks.h"
 
 #include "passes/PassOrder.h"
 #include "passes/Passes.h"
@@ -157,8 +156,7 @@ private:
         continue;
       std::vector<size_t> given(run.size());
       std::iota(given.begin(), given.end(), 0);
-      remark::passed(forward.getLoc(),
-                     remark::RemarkOpts::name("reordered").category("strata-order-ops"))
+      decided(forward, "strata-order-ops", "reordered")
           << remark::metric("Forward", forward.getSymName())
           << remark::metric("Layer", run.front().getLayer())
           << remark::metric("PeakBefore", planner::peakOf(layer.get(), given))

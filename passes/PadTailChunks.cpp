@@ -1,6 +1,5 @@
 // pad-tail-chunks: in which buckets every prompt remainder runs.
 #include "mlir/IR/Builders.h"
-#include "mlir/IR/Remarks.h"
 
 #include "passes/Buckets.h"
 #include "passes/PassOrder.h"
@@ -43,8 +42,7 @@ struct PadTailChunksPass
       tails.push_back(TailAttr::get(model.getContext(), tail.rows, buckets));
     }
     model.setTailsAttr(ArrayAttr::get(model.getContext(), tails));
-    remark::analysis(model.getLoc(),
-                     remark::RemarkOpts::name("tails").category("strata-pad-tail-chunks"))
+    measured(model, "strata-pad-tail-chunks", "tails")
         << remark::metric("Remainders", tails.size()) << remark::metric("PaddedRows", padded);
     return success();
   }

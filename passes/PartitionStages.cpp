@@ -1,6 +1,5 @@
 // partition-stages: give every layer its stage.
 #include "mlir/IR/Builders.h"
-#include "mlir/IR/Remarks.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include "passes/PassOrder.h"
@@ -78,8 +77,7 @@ struct PartitionStagesPass
       for (size_t unit = cuts[stage]; unit < cuts[stage + 1]; ++unit)
         layers[unit].setStageAttr(builder.getI64IntegerAttr(static_cast<int64_t>(stage)));
       planner::StageBytes bytes = planner::stageBytes(problem, cuts[stage], cuts[stage + 1]);
-      remark::passed(model.getLoc(),
-                     remark::RemarkOpts::name("stage").category("strata-partition-stages"))
+      decided(model, "strata-partition-stages", "stage")
           << remark::metric("Stage", stage)
           << remark::metric("FirstUnit", layers[cuts[stage]].getUnitName())
           << remark::metric("LastUnit", layers[cuts[stage + 1] - 1].getUnitName())

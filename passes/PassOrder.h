@@ -2,6 +2,8 @@
 // be finished and a pass is never fed a level that it does not know.
 #pragma once
 
+#include "mlir/IR/Remarks.h"
+
 #include "ir/Strata.h"
 
 namespace strata {
@@ -11,6 +13,13 @@ mlir::LogicalResult enterPass(ir::ModelOp model, llvm::StringRef pass);
 
 /// Records that `pass` ran.
 void leavePass(ir::ModelOp model, llvm::StringRef pass);
+
+/// A remark on what a pass did, or measured, about `op`. Silent while profile-units plans a copy of
+/// the model: those decisions are of no plan.
+mlir::remark::detail::InFlightRemark decided(mlir::Operation *op, llvm::StringRef category,
+                                             llvm::StringRef name);
+mlir::remark::detail::InFlightRemark measured(mlir::Operation *op, llvm::StringRef category,
+                                              llvm::StringRef name);
 
 /// Gives a pass its entry check and exit mark around `runOnModel()`.
 template <class Base, class Derived> class OrderedPass : public Base {

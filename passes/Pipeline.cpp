@@ -55,6 +55,26 @@ LogicalResult enterPass(ir::ModelOp model, StringRef pass) {
 
 void leavePass(ir::ModelOp model, StringRef pass) { model.setAfter(pass); }
 
+/// The copy that profile-units plans stands inside its model.
+static bool isTrial(Operation *op) {
+  auto model = dyn_cast<ir::ModelOp>(op);
+  if (!model)
+    model = op->getParentOfType<ir::ModelOp>();
+  return model && model->getParentOfType<ir::ModelOp>();
+}
+
+remark::detail::InFlightRemark decided(Operation *op, StringRef category, StringRef name) {
+  if (isTrial(op))
+    return {};
+  return remark::passed(op->getLoc(), remark::RemarkOpts::name(name).category(category));
+}
+
+remark::detail::InFlightRemark measured(Operation *op, StringRef category, StringRef name) {
+  if (isTrial(op))
+    return {};
+  return remark::analysis(op->getLoc(), remark::RemarkOpts::name(name).category(category));
+}
+
 LogicalResult addPipeline(OpPassManager &manager, StringRef after, StringRef until,
                           raw_ostream &errors) {
   size_t first = 0, last = std::size(order) - 1;

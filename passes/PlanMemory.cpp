@@ -2,7 +2,6 @@
 #include <map>
 
 #include "mlir/IR/Builders.h"
-#include "mlir/IR/Remarks.h"
 
 #include "passes/PassOrder.h"
 #include "passes/Passes.h"
@@ -59,8 +58,7 @@ private:
                         base + solution.peak, base + solution.lowerBound, solution.proven);
     pack.replaceAllUsesWith(arena.getBuffers());
     pack.erase();
-    remark::analysis(forward.getLoc(),
-                     remark::RemarkOpts::name("peak").category("strata-plan-memory"))
+    measured(forward, "strata-plan-memory", "peak")
         << remark::metric("Forward", forward.getSymName()) << remark::metric("Buffers", all.size())
         << remark::metric("PeakBytes", arena.getPeak())
         << remark::metric("LowerBound", arena.getLowerBound())

@@ -1,6 +1,5 @@
 // profile-units: measure each layer by planning it alone.
 #include "mlir/IR/Builders.h"
-#include "mlir/IR/Remarks.h"
 #include "mlir/Pass/PassManager.h"
 
 #include "codegen/targets/Target.h"
@@ -73,9 +72,7 @@ struct ProfileUnitsPass : OrderedPass<impl::ProfileUnitsBase<ProfileUnitsPass>, 
     for (auto [layer, stage] : llvm::zip(layers, alone.getOps<StageOp>()))
       layer.setCostAttr(measure(alone, stage, *target));
     alone.erase();
-    remark::analysis(model.getLoc(),
-                     remark::RemarkOpts::name("units").category("strata-profile-units"))
-        << remark::metric("Units", units);
+    measured(model, "strata-profile-units", "units") << remark::metric("Units", units);
     return success();
   }
 };

@@ -3,7 +3,6 @@
 #include <set>
 
 #include "mlir/IR/Builders.h"
-#include "mlir/IR/Remarks.h"
 
 #include "passes/PassOrder.h"
 #include "passes/Passes.h"
@@ -38,9 +37,7 @@ struct ReplicateConstantsPass
         return weight.emitOpError() << "is read by no layer";
       weight.setStages(SmallVector<int64_t>(stages.begin(), stages.end()));
       if (stages.size() > 1)
-        remark::analysis(
-            weight.getLoc(),
-            remark::RemarkOpts::name("replicated").category("strata-replicate-constants"))
+        measured(weight, "strata-replicate-constants", "replicated")
             << remark::metric("Weight", weight.getSymName())
             << remark::metric("Replicas", stages.size())
             << remark::metric("BytesEach", *weightBytes(weight.getTensorType()));

@@ -3,7 +3,6 @@
 // Layers are inlined: what was a layer is from here on a run of invocations with the same layer
 // number.
 #include "mlir/IR/Builders.h"
-#include "mlir/IR/Remarks.h"
 
 #include "codegen/select/Selection.h"
 #include "codegen/targets/Target.h"
@@ -231,8 +230,8 @@ Value BlockLowering::invoke(Operation *op, const Selection &selection, ArrayRef<
     ties.push_back(tied);
   }
   auto invocation =
-      InvokeOp::create(builder, op->getLoc(), results, kernel, inputs, *slots,
-                       selection.items, ties, label, layer, carries, selection.logits);
+      InvokeOp::create(builder, op->getLoc(), results, kernel, inputs, *slots, selection.items,
+                       ties, label, layer, carries, selection.logits);
   for (Attribute slot : *slots)
     if (auto scratch = dyn_cast<ScratchSlotAttr>(slot))
       stage.setScratch(std::max<int64_t>(stage.getScratch().value_or(0), scratch.getBytes()));
@@ -252,8 +251,7 @@ struct SelectKernelsPass
         if (failed(lowerForward(model, stage, target->isa, forward, fused)))
           return failure();
       auto kernels = stage.getOps<KernelOp>();
-      remark::passed(stage.getLoc(),
-                     remark::RemarkOpts::name("selected").category("strata-select-kernels"))
+      decided(stage, "strata-select-kernels", "selected")
           << remark::metric("Stage", stage.getSymName())
           << remark::metric("Kernels", std::distance(kernels.begin(), kernels.end()))
           << remark::metric("FusedAdds", fused)
@@ -321,10 +319,9 @@ private:
     // Numbered as the neighbouring layer would be, so that order-ops leaves ports at the ends.
     int64_t number = arrives ? stage.getFirstLayer() - 1 : stage.getEndLayer();
     auto invocation = InvokeOp::create(
-        builder, op->getLoc(), arrives ? TypeRange(selection.result) : TypeRange(),
-        kernel, inputs, *slots, selection.items,
-        arrives ? SmallVector<int64_t>{-1} : SmallVector<int64_t>{}, arrives ? "receive" : "send",
-        number, /*carries=*/arrives, /*logits=*/false);
+        builder, op->getLoc(), arrives ? TypeRange(selection.result) : TypeRange(), kernel, inputs,
+        *slots, selection.items, arrives ? SmallVector<int64_t>{-1} : SmallVector<int64_t>{},
+        arrives ? "receive" : "send", number, /*carries=*/arrives, /*logits=*/false);
     if (arrives)
       renamed[op->getResult(0)] = invocation.getResult(0);
     return success();

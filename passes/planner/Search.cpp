@@ -178,27 +178,27 @@ bool Search::isHopeless(uint32_t first, uint32_t last, Level level) {
   return hopeless;
 }
 
-/// Inference on sections: the open items of a section are stacked, each no lower than it can still
-/// lie. The lowest stack is built in the order of those offsets (one machine, release dates), and
-/// it must fit.
+/// Inference on sections: the open items of a section all lie above the lowest offset that any of them
+/// can still have, so that offset and their sum must fit.
 bool Search::stacksFit(uint32_t first, uint32_t last) {
   const std::vector<Item> &items = component_.items;
-  std::ranges::sort(order_, {}, [&](uint32_t item) { return std::pair(earliest_[item], item); });
-  std::fill(stacks_.begin() + first, stacks_.begin() + last + 1, Stack{0, kNone, 0});
+  std::fill(stacks_.begin() + first, stacks_.begin() + last + 1, Stack{kNone, kNone, kNoItem});
   for (uint32_t item : order_) {
-    Bytes offset = earliest_[item], size = items[item].size;
+    Bytes offset = earliest_[item];
     work_ += items[item].last - items[item].first + 1;
     for (uint32_t s = items[item].first; s <= items[item].last; ++s) {
       Stack &stack = stacks_[s];
-      if (stack.top == 0)
+      if (offset < stack.bottom) {
+        stack.second = stack.bottom;
+        stack.bottom = offset;
         stack.lowest = item;
-      else if (stack.second == kNone)
-        stack.second = offset;
-      stack.top = std::max(stack.top, offset) + size;
+      } else {
+        stack.second = std::min(stack.second, offset);
+      }
     }
   }
   for (uint32_t s = first; s <= last; ++s)
-    if (stacks_[s].top > capacity_)
+    if (left_[s] > 0 && stacks_[s].bottom > capacity_ - left_[s])
       return false;
   return true;
 }
@@ -213,7 +213,7 @@ bool Search::raiseAboveForced(uint32_t first, uint32_t last, bool &hopeless) {
   for (uint32_t s = first; s <= last; ++s) {
     Bytes latest = capacity_ - left_[s];
     const Stack &stack = stacks_[s];
-    if (stack.top == 0 || stack.second <= latest)
+    if (left_[s] == 0 || stack.second <= latest)
       continue;
     uint32_t lowest = stack.lowest;
     if (lowest == previous && latest >= previousLatest)

@@ -48,11 +48,11 @@ private:
     uint32_t last;
     uint32_t items;
   };
-  /// The lowest stack of a section's open items.
+  /// The open items of a section, by where they can lie at the lowest.
   struct Stack {
-    Bytes top;       ///< 0 without any.
-    Bytes second;    ///< Where the second from below starts at the earliest.
-    uint32_t lowest; ///< Item.
+    Bytes bottom;
+    Bytes second;    ///< Of the others.
+    uint32_t lowest; ///< The item at the bottom.
   };
   struct Undo {
     Bytes *where;
@@ -90,7 +90,7 @@ private:
   std::vector<Bytes> crossing_; ///< Section -> open items live in it and in the next.
   // Of one node:
   std::vector<Bytes> earliest_; ///< Open item -> the lowest offset it can end at.
-  std::vector<uint32_t> order_; ///< Open items by that offset.
+  std::vector<uint32_t> order_; ///< Open items.
   std::vector<Stack> stacks_;   ///< By section.
   std::vector<uint32_t> placed_;
   std::vector<Undo> undo_;
