@@ -44,7 +44,7 @@ strata.model @parallel attributes {family = "none", hidden = 64 : i64, layers = 
       strata.yield %0 : !hidden
     }
     %b0 = strata.layer decoder 0 (%x = %e) : (!hidden) -> !hidden {
-      %n = strata.rms_norm %x, @l0.norm {epsilon = 1e-05 : f64} : !hidden
+      %n = strata.rms_norm %x, @l0.norm {epsilon = 1.0e-05 : f64} : !hidden
       %q = strata.linear %n, @l0.q : !hidden -> !query
       %k = strata.linear %n, @l0.k : !hidden -> !key
       %v = strata.linear %n, @l0.v : !hidden -> !value
@@ -66,7 +66,7 @@ strata.model @parallel attributes {family = "none", hidden = 64 : i64, layers = 
       strata.yield %z : !hidden
     }
     %b1 = strata.layer decoder 1 (%x = %b0) : (!hidden) -> !hidden {
-      %n = strata.rms_norm %x, @l1.norm {epsilon = 1e-05 : f64} : !hidden
+      %n = strata.rms_norm %x, @l1.norm {epsilon = 1.0e-05 : f64} : !hidden
       %q = strata.linear %n, @l1.q : !hidden -> !query
       %k = strata.linear %n, @l1.k : !hidden -> !key
       %v = strata.linear %n, @l1.v : !hidden -> !value
@@ -89,7 +89,7 @@ strata.model @parallel attributes {family = "none", hidden = 64 : i64, layers = 
     }
     strata.layer head 0 (%x = %b1) : (!hidden) -> () {
       %g = strata.gather_rows %x[%step] : !hidden -> !hidden
-      %n = strata.rms_norm %g, @output_norm {epsilon = 1e-05 : f64} : !hidden
+      %n = strata.rms_norm %g, @output_norm {epsilon = 1.0e-05 : f64} : !hidden
       %l = strata.logits %n, @head : !hidden -> !vocabulary
       strata.sample %l[%step] : !vocabulary
       strata.yield

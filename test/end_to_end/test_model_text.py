@@ -76,9 +76,9 @@ class ModelText(EndToEnd):
         for name, pattern, replacement in (
             ("function", r"\bsilu\b", "gelu_tanh"),
             ("pairs", r"\binterleaved\b", "half"),
-            ("epsilon", r"epsilon = [-+.\de]+", "epsilon = 5.0e-01"),
-            ("scale", r"\bscale = [-+.\de]+", "scale = 6.0e-01"),
-            ("base", r"theta = [-+.\de]+", "theta = 1.0e+02"),
+            ("epsilon", r"epsilon = [-+.\deE]+", "epsilon = 5.0e-01"),
+            ("scale", r"\bscale = [-+.\deE]+", "scale = 6.0e-01"),
+            ("base", r"theta = [-+.\deE]+", "theta = 1.0e+02"),
             ("window", r"kv_heads = 2 : i64,", "kv_heads = 2 : i64, window = 5 : i64,"),
         ):
             with self.subTest(name):

@@ -125,6 +125,13 @@ class _Reader:
         self.take()
         return found
 
+    def bracketed(self):
+        """The rest of `<...>`, which holds no other such brackets."""
+        parts = []
+        while (part := self.take()[1]) != ">":
+            parts.append(part)
+        return " ".join(parts)
+
     def opens_attributes(self):
         return self.peek(1)[0] == "word" and self.peek(2)[1] in ("=", ",", "}")
 
@@ -150,6 +157,8 @@ class _Reader:
                 self.take("}")
                 break
             self.take()
+            if text == "<":  # an attribute whose name the op's assembly leaves out
+                kind, text = "attribute", self.bracketed()
             depth += (text == "(") - (text == ")")
             if kind == "value":
                 entry = self.peek()[1] == "=" and op.name == "layer"

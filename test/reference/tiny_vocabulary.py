@@ -146,7 +146,7 @@ def tokenizer_json(vocabulary):
         "truncation": None,
         "padding": None,
         "added_tokens": added,
-        "normalizer": {"type": "NFC"},
+        "normalizer": None,
         "pre_tokenizer": {"type": "Sequence", "pretokenizers": [split, level]},
         "post_processor": level,
         "decoder": level,
