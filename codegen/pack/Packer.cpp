@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "runtime/base/MappedFile.h"
+
 namespace strata {
 namespace {
 
@@ -99,12 +101,14 @@ Status packWeight(const WeightRecipe &recipe, const Checkpoint *checkpoint, Segm
     std::vector<float> values = ropeFrequencies(*recipe.computed, divisors);
     return sink.write(std::as_bytes(std::span(values)));
   }
-  if (tensor->type == recipe.type)
-    return sink.write(tensor->bytes);
   uint64_t elements = 1;
   for (uint64_t dimension : recipe.shape)
     elements *= dimension;
-  return convertToFloat(*tensor, elements, sink);
+  Status status = tensor->type == recipe.type ? sink.write(tensor->bytes)
+                                              : convertToFloat(*tensor, elements, sink);
+  // A mapped tensor that was read is resident: without this, compiling would take the whole file.
+  releasePages(tensor->bytes);
+  return status;
 }
 
 std::vector<float> ropeFrequencies(const RopeFrequencies &rope, std::span<const float> divisors) {

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runtime/base/CheckedMath.h"
+
 namespace strata {
 
 Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string &path) {
@@ -33,6 +35,14 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string &pa
                      path, std::strerror(mapError));
   return std::shared_ptr<const MappedFile>(
       new MappedFile(path, static_cast<const std::byte *>(address), size));
+}
+
+void releasePages(std::span<const std::byte> bytes) {
+  uint64_t page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  uint64_t begin = alignUp(reinterpret_cast<uint64_t>(bytes.data()), page);
+  uint64_t end = reinterpret_cast<uint64_t>(bytes.data() + bytes.size()) & ~(page - 1);
+  if (begin < end)
+    ::madvise(reinterpret_cast<void *>(begin), end - begin, MADV_DONTNEED);
 }
 
 MappedFile::~MappedFile() { ::munmap(const_cast<std::byte *>(data_), size_); }
