@@ -21,7 +21,7 @@ def Strata_ModelOp : Strata_Op<"model", [
     `after` names the last pass that ran; every pass checks that it comes next.
 
     ```mlir
-    strata.model @tiny attributes {family = "llama", hidden = 64 : i64, layers = 2 : i64,
+    strata.model @tiny attributes {family = "tiny", hidden = 64 : i64, layers = 2 : i64,
         vocabulary = 512 : i64, max_context = 512 : i64, max_sequences = 4 : i64,
         max_rows = 128 : i64, devices = ["cpu:x86-64-v4"]} {
       ...

@@ -82,11 +82,11 @@ private:
   bool print_;
 };
 
-Result<Completion> complete(Engine &engine, Request request, bool print) {
+Result<Completion> complete(Engine &engine, Request request, const InterruptScope &interrupt,
+                            bool print) {
   Completion completion;
   TextStream stream(engine.tokenizer(), print);
   std::vector<TokenEvent> events(2 * engine.plan().plan().max_sequences());
-  InterruptScope interrupt;
 
   completion.submitted = completion.firstToken = completion.lastToken = Clock::now();
   STRATA_ASSIGN_OR_RETURN(RequestId id, engine.submit(std::move(request)));
@@ -142,6 +142,7 @@ nlohmann::ordered_json toJson(const Completion &completion, const std::vector<in
 
 Status generate(const Options &options) {
   auto started = Clock::now();
+  InterruptScope interrupt;
   std::vector<int32_t> prompt;
   uint64_t context = 0;
   {
@@ -162,7 +163,7 @@ Status generate(const Options &options) {
 
   Request request{.prompt = prompt, .maxTokens = options.maxTokens, .sampling = options.sampling};
   STRATA_ASSIGN_OR_RETURN(Completion completion,
-                          complete(*engine, std::move(request), !options.json));
+                          complete(*engine, std::move(request), interrupt, !options.json));
   if (options.json) {
     fmt::print("{}\n", toJson(completion, prompt, *engine, bootSeconds)
                            .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));

@@ -1,6 +1,7 @@
 // strata-run replay: a recorded stream of requests through the engine.
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -17,12 +18,14 @@ struct Options {
   std::string plan;
   std::string trace;
   uint32_t threads = 0;
+  std::optional<uint64_t> shuffleBlocksSeed;
   bool json = false;
 };
 
 Status replayTrace(const Options &options) {
   EngineOptions engineOptions;
   engineOptions.threads = options.threads;
+  engineOptions.shuffleBlocksSeed = options.shuffleBlocksSeed;
   STRATA_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
                           Engine::create(options.plan, engineOptions));
   const fb::Plan &plan = engine->plan().plan();
@@ -41,6 +44,7 @@ Status replayTrace(const Options &options) {
     if (options.json) {
       nlohmann::ordered_json line = {{"request", i},
                                      {"ids", outcome.ids},
+                                     {"log_probabilities", outcome.logProbabilities},
                                      {"finish_reason", finishReasonName(outcome.finish)},
                                      {"first_step", outcome.firstStep},
                                      {"finished_step", outcome.finishedStep}};
@@ -70,6 +74,8 @@ Action addReplay(CLI::App &command) {
       ->required();
   command.add_option("--threads", options->threads, "Threads; 0: one a core")
       ->capture_default_str();
+  command.add_option("--shuffle-blocks", options->shuffleBlocksSeed,
+                     "Seed of a random order in which state blocks are handed out");
   command.add_flag("--json", options->json, "Print JSON lines, one outcome each");
   return [options] { return replayTrace(*options); };
 }

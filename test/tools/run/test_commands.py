@@ -114,7 +114,9 @@ class WithAPlan(EndToEnd):
 
     def test_interrupted(self):
         """Ctrl-C between two tokens: the text so far, whole, and its own exit code."""
-        plan = self.plan(self.gguf, "--max-context", 100000)
+        model = self.path("long.gguf")
+        make_gguf(Shape("smollm2", context=100000), model)
+        plan = self.plan(model, "--max-context", 100000)
         for json_flag in ((), ("--json",)):
             with self.subTest(json_flag):
                 command = [TOOLS["strata-run"], "generate", plan, "--ids", "5", *json_flag]
