@@ -178,8 +178,8 @@ bool Search::isHopeless(uint32_t first, uint32_t last, Level level) {
   return hopeless;
 }
 
-/// Inference on sections: the open items of a section all lie above the lowest offset that any of them
-/// can still have, so that offset and their sum must fit.
+/// Inference on sections: the open items of a section all lie above the lowest offset that any of
+/// them can still have, so that offset and their sum must fit.
 bool Search::stacksFit(uint32_t first, uint32_t last) {
   const std::vector<Item> &items = component_.items;
   std::fill(stacks_.begin() + first, stacks_.begin() + last + 1, Stack{kNone, kNone, kNoItem});

@@ -33,8 +33,8 @@ private:
   size_t size_;
 };
 
-/// Lets the system take back the resident pages that lie wholly in `bytes`, a part of a mapping; they
-/// are read from the file again when they are used.
+/// Lets the system take back the resident pages that lie wholly in `bytes`, a part of a mapping;
+/// they are read from the file again when they are used.
 void releasePages(std::span<const std::byte> bytes);
 
 } // namespace strata

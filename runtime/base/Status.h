@@ -1,8 +1,8 @@
 // Status and Result: how every fallible call of the runtime and the compiler reports failure.
 //
 // An error carries where it happened (device, stage, forward, op, buffer) beside what happened, so
-// that the text a person reads names the thing that failed, the number found, the number allowed and
-// the remedy. A Status is reported once, by whoever handles it; nothing logs and returns.
+// that the text a person reads names the thing that failed, the number found, the number allowed
+// and the remedy. A Status is reported once, by whoever handles it; nothing logs and returns.
 #pragma once
 
 #include <optional>

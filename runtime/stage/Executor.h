@@ -1,4 +1,5 @@
-// What stands between the schedule and the devices: a step in host form goes in, sampled ids come out.
+// What stands between the schedule and the devices: a step in host form goes in, sampled ids come
+// out.
 #pragma once
 
 #include <cstdint>
@@ -44,10 +45,12 @@ struct StepResult {
   std::vector<float> logProbability;
   std::vector<int32_t> topId; ///< [head rows, topTokens], likeliest first; -1 past the vocabulary.
   std::vector<float> topLogProbability;
-  std::vector<int32_t> nonfiniteLayer; ///< One a sequence: first layer with a non-finite row, or -1.
+  std::vector<int32_t>
+      nonfiniteLayer; ///< One a sequence: first layer with a non-finite row, or -1.
 };
 
-/// Runs steps in order. The real one drives the plan's stages; tests put a fake one under the schedule.
+/// Runs steps in order. The real one drives the plan's stages; tests put a fake one under the
+/// schedule.
 class Executor {
 public:
   virtual ~Executor() = default;
@@ -57,7 +60,8 @@ public:
   /// leaves its rows where the next head bucket's gather finds them. Allocates nothing.
   virtual Status run(const Step &step, StepResult &result) = 0;
 
-  /// F32 logits [valid head rows, vocabulary] of the last run with a head; valid until the next run.
+  /// F32 logits [valid head rows, vocabulary] of the last run with a head; valid until the next
+  /// run.
   virtual std::span<const float> logits() const = 0;
 
   /// Blocks in the pool of state group `group`, the same on every stage.
