@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "runtime/base/CheckedMath.h"
 #include "runtime/plan/PlanAccess.h"
 #include "runtime/plan/PlanFile.h"
 
@@ -33,6 +34,14 @@ uint64_t weightBytes(const fb::Plan &plan, const fb::Stage &stage) {
   for (uint32_t segment : segments)
     bytes += plan.segments()->Get(segment)->bytes();
   return bytes;
+}
+
+/// What one sequence of the longest context takes; a window holds less than its table is wide.
+uint64_t bytesPerSequence(const fb::Plan &plan, const fb::StateGroup &group) {
+  uint64_t blocks = group.kind() == fb::StateKind::Window
+                        ? ceilDiv(group.promised_blocks(), plan.max_sequences())
+                        : group.blocks_per_sequence();
+  return blocks * group.block_bytes();
 }
 
 /// Rows that a launch of `bucket` wastes at most: one fewer valid row and a smaller bucket would
@@ -99,7 +108,7 @@ void printStage(std::string &out, const fb::Plan &plan, uint32_t index,
                    "  state {}: {} a token, {} a sequence of {} tokens; blocks of {} tokens and {} "
                    "bytes, {} promised\n",
                    text(group.name()), readable(group.block_bytes() / group.block_tokens()),
-                   readable(group.block_bytes() * group.blocks_per_sequence()), plan.max_context(),
+                   readable(bytesPerSequence(plan, group)), plan.max_context(),
                    group.block_tokens(), group.block_bytes(), group.promised_blocks());
   }
   fmt::format_to(to, "  {:<12} {:>6} {:>9} {:>9} {:>14} {:>14} {:>7} {:>8}\n", "forward", "rows",
@@ -191,7 +200,7 @@ std::string memoryTableJson(const fb::Plan &plan) {
                         {"block_bytes", group.block_bytes()},
                         {"blocks_per_sequence", group.blocks_per_sequence()},
                         {"promised_blocks", group.promised_blocks()},
-                        {"bytes_per_sequence", group.block_bytes() * group.blocks_per_sequence()}});
+                        {"bytes_per_sequence", bytesPerSequence(plan, group)}});
     }
     for (uint32_t f = 0; f < count(stage.forwards()); ++f) {
       const fb::Forward &forward = *stage.forwards()->Get(f);

@@ -124,20 +124,22 @@ Status checkState(const fb::Plan &plan, const fb::Stage &stage, const fb::StateG
                    "multiple of {} bytes are allowed",
                    name, group.block_tokens(), group.block_bytes(), weightAlignment);
   uint64_t needed = 1;
-  if (group.kind() == fb::StateKind::Paged)
+  if (group.kind() != fb::StateKind::SlotPerSequence)
     needed = ceilDiv(plan.max_context(), group.block_tokens());
   if (group.kind() == fb::StateKind::Window && group.window() == 0)
     return invalid("state '{}' has a window of 0 tokens", name);
   if (group.blocks_per_sequence() < needed || group.blocks_per_sequence() > maxContext)
     return invalid("state '{}' has {} blocks a sequence; a context of {} tokens needs {}", name,
                    group.blocks_per_sequence(), plan.max_context(), needed);
+  // A window's blocks come back as it moves on, so its table is wider than what is held at once.
   // Block numbers are I32 in the step block.
-  if (group.promised_blocks() < group.blocks_per_sequence() ||
-      group.promised_blocks() > uint32_t(INT32_MAX) ||
-      group.block_bytes() > maxObjectBytes / group.promised_blocks())
+  uint64_t least = group.kind() == fb::StateKind::Window ? 1 : group.blocks_per_sequence();
+  if (group.promised_blocks() < least || group.promised_blocks() > uint32_t(INT32_MAX) ||
+      group.block_bytes() > maxObjectBytes / group.promised_blocks() ||
+      group.block_bytes() > maxObjectBytes / group.blocks_per_sequence())
     return invalid(
-        "state '{}' promises {} blocks of {} bytes; at least one sequence's {} are needed", name,
-        group.promised_blocks(), group.block_bytes(), group.blocks_per_sequence());
+        "state '{}' promises {} blocks of {} bytes; at least {} are needed, and at most {} bytes",
+        name, group.promised_blocks(), group.block_bytes(), least, maxObjectBytes);
   return checkComponents(stage, group);
 }
 

@@ -61,7 +61,10 @@ Status PlanExecutor::countBlocks() {
         "a larger --max-seqs",
         options_.sequences, plan.max_sequences());
   for (const fb::StateGroup *group : groups_) {
-    uint64_t perSequence = group->blocks_per_sequence();
+    // A window's table is wider than the blocks that a sequence holds at once.
+    uint64_t perSequence = group->kind() == fb::StateKind::Window
+                               ? ceilDiv(group->promised_blocks(), plan.max_sequences())
+                               : group->blocks_per_sequence();
     uint64_t blocks = group->promised_blocks();
     if (options_.sequences > 0)
       blocks = perSequence * options_.sequences;

@@ -187,6 +187,21 @@ TEST_F(PlanExecutorTest, BlocksFollowWhatIsAskedFor) {
   EXPECT_EQ(tooLong.status().code(), StatusCode::InvalidArgument);
 }
 
+// A window's table covers the context, but a sequence holds only its share of the promise.
+TEST_F(PlanExecutorTest, WindowsTakeWhatTheyHold) {
+  fb::PlanT plan = tinyPlan();
+  fb::StateGroupT &group = *plan.stages[0]->states[0];
+  group.kind = fb::StateKind::Window;
+  group.window = 5;
+  group.promised_blocks = 9;
+  ASSERT_TRUE(writeTinyPlan(folder_ / "a", plan, TinyModel()).isOk());
+  Driver promise(folder_ / "a", {.threads = 1});
+  Driver two(folder_ / "a", {.threads = 1, .sequences = 2, .kvTokens = 1000});
+  ASSERT_TRUE(promise.isBooted() && two.isBooted()) << promise.status().toString();
+  EXPECT_EQ(promise.executor().blockCount(0), 9u);
+  EXPECT_EQ(two.executor().blockCount(0), 6u); // 2 of 3 sequences
+}
+
 TEST_F(PlanExecutorTest, TakesWhatThePlanSays) {
   Driver driver(writePlan("a"), {.threads = 3});
   ASSERT_TRUE(driver.isBooted());
