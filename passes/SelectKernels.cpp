@@ -52,10 +52,11 @@ private:
   Value invoke(Operation *op, const Selection &selection, ArrayRef<Value> inputs, int64_t tied,
                bool carries, bool &failedSlots);
 
-  /// Whether no op after `op` reads `value`.
+  /// Whether no op after `op` reads `value`, nor the host, which takes logits after the launch.
   bool diesAt(Value value, Operation *op) const {
     auto last = lastUse.find(value);
-    return value != leaves && (last == lastUse.end() || last->second <= position.lookup(op));
+    return value != leaves && !value.getDefiningOp<LogitsOp>() &&
+           (last == lastUse.end() || last->second <= position.lookup(op));
   }
 
   OpBuilder &builder;
@@ -143,6 +144,8 @@ LogicalResult BlockLowering::lower(Operation *op) {
   }
   bool headRows = llvm::any_of(op->getOperands(), [&](Value v) { return gathered.contains(v); });
   SelectionContext context{stage, instructions, layer, headRows};
+  if (isa<GatherRowsOp>(op) || headRows)
+    gathered.insert(op->result_begin(), op->result_end());
   if (auto add = dyn_cast<AddOp>(op))
     if (LinearOp linear = fusedLinear.lookup(add)) {
       Value other = add.getLhs() == linear.getResult() ? add.getRhs() : add.getLhs();
@@ -154,8 +157,6 @@ LogicalResult BlockLowering::lower(Operation *op) {
   auto selections = selectKernels(op, context);
   if (failed(selections))
     return failure();
-  if (isa<GatherRowsOp>(op) || headRows)
-    gathered.insert(op->result_begin(), op->result_end());
   for (Selection &selection : *selections)
     if (failed(emit(op, std::move(selection), op->getNumResults() ? op->getResult(0) : Value())))
       return failure();
