@@ -23,6 +23,8 @@ class Configurations(EndToEnd):
             (config[inner] if inner else config)[outer] = value
         with open(path, "w") as file:
             json.dump(config, file)
+        if os.path.exists(self.path("out.strata")):
+            os.remove(self.path("out.strata"))
         return run("strata-compile", model, "-o", self.path("out.strata"), *options)
 
     def test_unknown_keys(self):

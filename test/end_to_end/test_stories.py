@@ -22,10 +22,6 @@ def long_prompt(length):
     return (case["prompt_ids"] + (case["greedy_ids"] * (length // 64 + 1)))[:length]
 
 
-def buckets(*shapes):
-    return ("--buckets", ",".join(shapes))
-
-
 class Golden(EndToEnd):
     def check_form(self, form):
         plan = self.plan(data(form), *CONTEXT)
@@ -54,50 +50,58 @@ class Golden(EndToEnd):
 class Buckets(EndToEnd):
     """A row's result does not depend on what else was computed beside it: bit for bit."""
 
-    PLANS = {
-        "r1s1": buckets("r1s1"),
-        "r2s1": buckets("r1s1", "r2s1"),
-        "r4s4": buckets("r1s1", "r4s4"),
-        "r8s8": buckets("r1s1", "r8s8"),
-        "r16s1": buckets("r1s1", "r16s1"),
-        "r64s4": buckets("r1s1", "r64s4"),
-        "r128s1": buckets("r1s1", "r128s1"),
-        "default": (),
-    }
+    SHAPES = "r1s1 r2s1 r2s2 r4s4 r8s8 r16s1 r16s8 r32s1 r32s8 r64s1 r64s8 r128s1 r128s8".split()
+
+    def forced(self, shape):
+        """A plan with this bucket, and single rows for what it leaves; `default`: with all."""
+        options = ()
+        if shape != "default":
+            options = ("--buckets", "r1s1" if shape == "r1s1" else f"r1s1,{shape}")
+        return self.plan(data(GGUF), *CONTEXT, "--max-seqs", 8, *options)
 
     def test_every_bucket_gives_the_same_bits(self):
         ids = long_prompt(200)
-        expected = self.logits(self.plan(data(GGUF), *CONTEXT, *self.PLANS["r1s1"]), ids)
-        for name, options in self.PLANS.items():
+        expected = self.logits(self.forced("r1s1"), ids)
+        for shape in (*self.SHAPES, "default"):
             for threads in (1, 2, 3) if FULL else (2,):
-                with self.subTest(buckets=name, threads=threads):
-                    plan = self.plan(data(GGUF), *CONTEXT, *options)
-                    found = self.logits(plan, ids, "--threads", threads)
+                with self.subTest(bucket=shape, threads=threads):
+                    found = self.logits(self.forced(shape), ids, "--threads", threads)
                     self.assert_same_bits(found, expected)
 
     def test_the_bucket_asked_for_ran(self):
-        """`forwards` lists every launch: 200 rows are 200 of r1s1 or 12 of r16s1 and a rest."""
+        """`forwards` lists every launch: 200 rows are 200 of r1s1, or 12 of r16s1 and a rest."""
         ids = long_prompt(200)
-        for name in ("r1s1", "r2s1", "r16s1", "r128s1"):
-            with self.subTest(name):
-                plan = self.plan(data(GGUF), *CONTEXT, *self.PLANS[name])
-                ran = self.generate(plan, ids, 1)["forwards"]
-                rows = int(name[1:].split("s")[0])
+        for shape in self.SHAPES:
+            with self.subTest(shape):
+                ran = self.generate(self.forced(shape), ids, 1)["forwards"]
+                rows = int(shape[1:].split("s")[0])
                 bodies = [forward for forward in ran if forward.startswith("r")]
-                self.assertLessEqual(set(bodies), {name, "r1s1"})
-                self.assertGreaterEqual(bodies.count(name), 200 // rows)
+                self.assertLessEqual(set(bodies), {shape, "r1s1"})
+                self.assertGreaterEqual(bodies.count(shape), 200 // rows)
 
     def test_every_prompt_length(self):
-        """Lengths 1..200 through plans with different chunks: the last row has the same bits."""
+        """Lengths 1..200, each by itself, through plans that cut prompts differently."""
         ids = long_prompt(200)
-        expected = self.logits(self.plan(data(GGUF), *CONTEXT, *self.PLANS["r1s1"]), ids)
-        for name in ("r16s1", "default"):
-            plan = self.plan(data(GGUF), *CONTEXT, *self.PLANS[name])
-            for length in (
-                range(1, 201) if FULL else (1, 2, 3, 15, 16, 17, 31, 33, 63, 65, 127, 129)
-            ):
-                with self.subTest(buckets=name, length=length):
-                    found = self.logits(plan, ids[:length])
+        trace = [
+            {"arrival": 1000 * n, "prompt": ids[:n], "max_tokens": 3, "ignore_eos": True}
+            for n in range(1, 201)
+        ]
+        expected = self.replay(self.forced("r1s1"), trace)
+        for shape in ("r16s1", "r128s1", "default"):
+            found = self.replay(self.forced(shape), trace)
+            for n, (ours, other) in enumerate(zip(found, expected, strict=True), 1):
+                with self.subTest(bucket=shape, length=n):
+                    self.assertEqual(ours["ids"], other["ids"])
+                    self.assertEqual(ours["log_probabilities"], other["log_probabilities"])
+
+    def test_logits_of_some_lengths(self):
+        """The same at every position, and the last is what the lengths above rest on."""
+        ids = long_prompt(200)
+        expected = self.logits(self.forced("r1s1"), ids)
+        for shape in ("r16s1", "default"):
+            for length in range(1, 201) if FULL else (1, 2, 15, 17, 33, 63, 127, 129):
+                with self.subTest(bucket=shape, length=length):
+                    found = self.logits(self.forced(shape), ids[:length])
                     self.assert_same_bits(found, expected[:length])
 
 
