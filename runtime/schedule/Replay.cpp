@@ -207,8 +207,10 @@ Result<std::vector<ReplayOutcome>> replay(Engine &engine, std::span<const Replay
       ReplayOutcome &outcome = outcomes[found->second];
       if (outcome.ids.empty())
         outcome.firstStep = step;
-      if (event.id >= 0)
+      if (event.id >= 0) {
         outcome.ids.push_back(event.id);
+        outcome.logProbabilities.push_back(event.logProbability);
+      }
       if (event.finish == FinishReason::None)
         continue;
       outcome.finish = event.finish;

@@ -29,7 +29,8 @@ struct ReplayRequest {
 };
 
 struct ReplayOutcome {
-  std::vector<int32_t> ids; ///< Generated, the end token included.
+  std::vector<int32_t> ids;            ///< Generated, the end token included.
+  std::vector<float> logProbabilities; ///< Of `ids`, among all ids.
   FinishReason finish = FinishReason::None;
   int32_t nonfiniteLayer = -1; ///< With NonFinite.
   uint64_t firstStep = 0;      ///< Step that gave the first event.
