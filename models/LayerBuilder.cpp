@@ -8,9 +8,9 @@ Type LayerBuilder::rows(int64_t width, StringRef space) {
   return ir::activationType(builder_.getContext(), ShapedType::kDynamic, width, space);
 }
 
-Value LayerBuilder::embed(Weight table, StringRef space) {
+Value LayerBuilder::embed(Weight table, StringRef space, double scale) {
   return ir::EmbedOp::create(builder_, location_, rows(table.columns, space), table.symbol, step_,
-                             builder_.getF64FloatAttr(1.0));
+                             builder_.getF64FloatAttr(scale));
 }
 
 Value LayerBuilder::rmsNorm(Value input, Weight weight, double epsilon, int64_t heads) {

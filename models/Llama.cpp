@@ -192,7 +192,7 @@ void readSwitches(std::string_view name, ConfigReader &config, Decoder &decoder)
   }
 }
 
-Decoder readHuggingFace(std::string_view name, ConfigReader &config) {
+Decoder readHuggingFace(std::string_view name, const Checkpoint &checkpoint, ConfigReader &config) {
   Decoder decoder;
   ModelShape &shape = decoder.shape;
   shape.family = name;
@@ -212,7 +212,10 @@ Decoder readHuggingFace(std::string_view name, ConfigReader &config) {
   decoder.rotaryWidth = decoder.headWidth;
   decoder.rope = readHuggingFaceRope(config, shape.context);
   decoder.activation = config.has("hidden_act") ? readActivation(config) : ir::Function::silu;
-  decoder.tied = config.optionalBoolean("tie_word_embeddings").value_or(false);
+  // Where the configuration is silent, a checkpoint with weights and no head is tied.
+  decoder.tied = config.optionalBoolean("tie_word_embeddings")
+                     .value_or(checkpoint.format() == CheckpointFormat::HuggingFace &&
+                               !checkpoint.find("lm_head.weight"));
   readSwitches(name, config, decoder);
   // Of training, of the cache of other engines, and of how a weight was once cut into parts.
   config.ignore(
@@ -373,7 +376,7 @@ public:
                ModelBuilder &builder) const override {
     Decoder decoder = checkpoint.format() == CheckpointFormat::Gguf
                           ? readGguf(name, checkpoint, config)
-                          : readHuggingFace(name, config);
+                          : readHuggingFace(name, checkpoint, config);
     STRATA_RETURN_IF_ERROR(config.finish());
     STRATA_RETURN_IF_ERROR(builder.begin(decoder.shape));
     DecoderBuilder(decoder, checkpoint.format(), builder).build();

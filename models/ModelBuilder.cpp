@@ -143,10 +143,11 @@ const Tensor *ModelBuilder::take(const std::string &name, ArrayRef<int64_t> shap
 
 Weight ModelBuilder::declare(const std::string &symbol, RankedTensorType type,
                              const std::string &tensor, ir::RopeFrequenciesAttr computed,
-                             std::string_view unit) {
+                             std::string_view unit, double plus) {
   Location location = NameLoc::get(StringAttr::get(&context_, tensor.empty() ? symbol : tensor));
   ir::WeightOp::create(weights_, location, symbol, type,
                        tensor.empty() ? StringAttr() : StringAttr::get(&context_, tensor), computed,
+                       plus == 0 ? FloatAttr() : weights_.getF64FloatAttr(plus),
                        StringRef(unit.data(), unit.size()), DenseI64ArrayAttr(), StringAttr());
   return {FlatSymbolRefAttr::get(&context_, symbol), type.getDimSize(0),
           type.getRank() > 1 ? type.getDimSize(1) : 0};
@@ -174,7 +175,7 @@ Weight ModelBuilder::matrix(const std::string &symbol, const std::string &tensor
 }
 
 Weight ModelBuilder::vector(const std::string &symbol, const std::string &tensor, int64_t width,
-                            std::string_view unit) {
+                            std::string_view unit, double plus) {
   const Tensor *stored = take(tensor, {width});
   if (stored && !stored->type->isPlain() && status_.isOk())
     status_ =
@@ -183,7 +184,7 @@ Weight ModelBuilder::vector(const std::string &symbol, const std::string &tensor
                   "bf16",
                   tensor, stored->type->name);
   return declare(symbol, RankedTensorType::get({width}, weights_.getF32Type()), tensor, nullptr,
-                 unit);
+                 unit, plus);
 }
 
 Weight ModelBuilder::ropeFrequencies(const std::string &symbol, const RopeParameters &rope,

@@ -55,7 +55,7 @@ public:
   LayerBuilder(mlir::OpBuilder builder, mlir::Location location, mlir::Value step)
       : builder_(builder), location_(location), step_(step) {}
 
-  mlir::Value embed(Weight table, llvm::StringRef space);
+  mlir::Value embed(Weight table, llvm::StringRef space, double scale = 1);
   /// `heads` above 0: over each of so many equal parts of a row.
   mlir::Value rmsNorm(mlir::Value input, Weight weight, double epsilon, int64_t heads = 0);
   /// `bias` may be null.
@@ -99,9 +99,9 @@ public:
   Weight matrix(const std::string &symbol, const std::string &tensor, int64_t rows, int64_t columns,
                 std::string_view unit);
   /// A norm's weight or a bias: F32, converted when packed where it is stored in another float
-  /// type.
+  /// type. `plus` is added to every element: some families store a norm's weight less one.
   Weight vector(const std::string &symbol, const std::string &tensor, int64_t width,
-                std::string_view unit);
+                std::string_view unit, double plus = 0);
   /// Frequencies for a rotated `width`; `divisors` names the tensor that divides them, or is empty.
   Weight ropeFrequencies(const std::string &symbol, const RopeParameters &rope, int64_t width,
                          const std::string &divisors = "");
@@ -129,7 +129,7 @@ public:
 
 private:
   Weight declare(const std::string &symbol, mlir::RankedTensorType type, const std::string &tensor,
-                 ir::RopeFrequenciesAttr computed, std::string_view unit);
+                 ir::RopeFrequenciesAttr computed, std::string_view unit, double plus = 0);
   const Tensor *take(const std::string &tensor, llvm::ArrayRef<int64_t> shape);
   const WeightType *matrixType(const std::string &tensor, const Tensor *stored, int64_t columns);
   mlir::Value layer(ir::LayerKind kind, int64_t index, std::string_view unit, mlir::Value input,

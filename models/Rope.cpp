@@ -74,6 +74,13 @@ RopeParameters readHuggingFaceRope(ConfigReader &config, int64_t context) {
   return rope;
 }
 
+RopeParameters readRopeObject(ConfigReader &parameters, int64_t context, double theta) {
+  RopeParameters rope;
+  rope.theta = parameters.optionalNumber("rope_theta", thetaRange).value_or(theta);
+  readHuggingFaceScaling(parameters, context, rope);
+  return rope;
+}
+
 RopeParameters readGgufRope(ConfigReader &config, const std::string &prefix, int64_t context) {
   RopeParameters rope;
   std::string scaling = prefix + "rope.scaling.";

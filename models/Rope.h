@@ -24,6 +24,10 @@ struct RopeParameters {
 /// `rope_parameters`. `context` is the model's, in tokens. Errors go to the reader.
 RopeParameters readHuggingFaceRope(ConfigReader &config, int64_t context);
 
+/// One object of rope parameters, where a configuration has several. `theta` applies where it says
+/// none.
+RopeParameters readRopeObject(ConfigReader &parameters, int64_t context, double theta);
+
 /// A GGUF file's `<architecture>.rope.*`, but for the width. `prefix` is `<architecture>.`.
 /// Divisors of the frequencies may be a tensor besides.
 RopeParameters readGgufRope(ConfigReader &config, const std::string &prefix, int64_t context);

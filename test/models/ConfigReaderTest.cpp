@@ -57,12 +57,13 @@ TEST_P(IntegerOutOfRange, IsRefusedWithBothNumbers) {
               AllOf(HasSubstr("'width'"), HasSubstr(GetParam().shown), HasSubstr("1 to 1024")));
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Values, IntegerOutOfRange,
-    testing::Values(BadInteger{0, "is 0"}, BadInteger{-64, "is -64"}, BadInteger{1025, "is 1025"},
-                    BadInteger{uint64_t{1} << 63, "is 9223372036854775808"},
-                    BadInteger{64.0, "is 64.0"}, BadInteger{true, "is true"},
-                    BadInteger{"64", "is \"64\""}, BadInteger{ordered_json::array({64}), "is "}));
+INSTANTIATE_TEST_SUITE_P(Values, IntegerOutOfRange,
+                         testing::Values(BadInteger{0, "is 0"}, BadInteger{-64, "is -64"},
+                                         BadInteger{1025, "is 1025"},
+                                         BadInteger{uint64_t{1} << 63, "is 9223372036854775808"},
+                                         BadInteger{64.0, "is 64.0"}, BadInteger{true, "is true"},
+                                         BadInteger{"64", "is \"64\""},
+                                         BadInteger{ordered_json::array({64}), "is "}));
 
 TEST(ConfigReader, NumbersHaveBounds) {
   ordered_json json = {{"factor", -1.0}, {"name", "small"}};
@@ -88,13 +89,14 @@ TEST(ConfigReader, UnreadKeysAreRefusedByName) {
   config.integer("width", {1, 100});
   Status status = config.finish();
   EXPECT_EQ(status.code(), StatusCode::Unimplemented);
-  EXPECT_THAT(status.message(), AllOf(HasSubstr("'logit_scale'"), HasSubstr("'attention_sink'"),
-                                      HasSubstr("--ignore-config logit_scale"),
-                                      testing::Not(HasSubstr("width"))));
+  EXPECT_THAT(status.message(),
+              AllOf(HasSubstr("'logit_scale'"), HasSubstr("'attention_sink'"),
+                    HasSubstr("--ignore-config logit_scale"), testing::Not(HasSubstr("width"))));
 }
 
 TEST(ConfigReader, SilentKeysPass) {
-  ordered_json json = {{"a", nullptr}, {"b", false}, {"_comment", "x"}, {"seen", 1}, {"vendor.x", 1}};
+  ordered_json json = {
+      {"a", nullptr}, {"b", false}, {"_comment", "x"}, {"seen", 1}, {"vendor.x", 1}};
   ConfigReader config(json, nothingAccepted);
   config.ignore({"seen", "vendor.*"});
   EXPECT_TRUE(config.finish().isOk());
