@@ -48,12 +48,12 @@ def Strata_ModelOp : Strata_Op<"model", [
   let hasVerifier = 1;
 }
 
-def Strata_WeightOp : Strata_Op<"weight", [Symbol]> {
+def Strata_WeightOp : Strata_Op<"weight", [Symbol, ParentOneOf<["ModelOp", "StageOp"]>]> {
   let summary = "a constant of the model: its type and where it comes from, never its bytes";
   let description = [{
     `type` is a tensor whose element type is f32, f16, bf16 or `!strata.quant`. `source` names a tensor
     of the checkpoint with the same shape; where its stored type differs from `type`, which must then be
-    f32, it is converted when packed. `computed` describes a weight that is calculated instead. `unit`
+    f32, it is converted when packed; `plus` is then added to every element. `computed` describes a weight that is calculated instead. `unit`
     is the layer whose segment of the plan holds the bytes. `stages` lists the stages that hold a
     replica, once replicate-constants has run; `layout` is the physical layout that choose-layouts took.
 
@@ -66,10 +66,11 @@ def Strata_WeightOp : Strata_Op<"weight", [Symbol]> {
   let arguments = (ins
     SymbolNameAttr:$sym_name, TypeAttrOf<AnyRankedTensor>:$type,
     OptionalAttr<StrAttr>:$source, OptionalAttr<Strata_RopeFrequenciesAttr>:$computed,
-    StrAttr:$unit, OptionalAttr<DenseI64ArrayAttr>:$stages, OptionalAttr<StrAttr>:$layout
+    OptionalAttr<F64Attr>:$plus, StrAttr:$unit, OptionalAttr<DenseI64ArrayAttr>:$stages, OptionalAttr<StrAttr>:$layout
   );
   let assemblyFormat = [{
-    $sym_name `:` $type (`from` $source^)? (`computed` $computed^)? `unit` $unit
+    $sym_name `:` $type (`from` $source^)? (`computed` $computed^)? (`plus` $plus^)?
+    `unit` $unit
     (`stages` $stages^)? (`layout` $layout^)? attr-dict
   }];
   let hasVerifier = 1;
@@ -80,7 +81,7 @@ def Strata_WeightOp : Strata_Op<"weight", [Symbol]> {
   }];
 }
 
-def Strata_StateOp : Strata_Op<"state", [Symbol]> {
+def Strata_StateOp : Strata_Op<"state", [Symbol, ParentOneOf<["ModelOp", "StageOp"]>]> {
   let summary = "a group of per-sequence state that is kept together";
   let description = [{
     A `paged` or `window` group holds, for each of its layers, `block_tokens` tokens of every component
@@ -118,7 +119,8 @@ def Strata_StateOp : Strata_Op<"state", [Symbol]> {
 }
 
 def Strata_ForwardOp : Strata_Op<"forward", [
-    Symbol, NoTerminator, SingleBlock, RecursiveMemoryEffects]> {
+    Symbol, NoTerminator, SingleBlock, RecursiveMemoryEffects,
+    ParentOneOf<["ModelOp", "StageOp"]>]> {
   let summary = "one pass over a ragged batch of rows";
   let description = [{
     Before instantiate-buckets a model or stage has one forward with symbolic rows. After it, one a
@@ -126,8 +128,12 @@ def Strata_ForwardOp : Strata_Op<"forward", [
     (`head`), or both.
 
     ```mlir
-    strata.forward @body(%step) {...}
-    strata.forward @r8s4(%step) rows 8 sequences 4 body head {...}
+    strata.forward @body(%step) {
+      ...
+    }
+    strata.forward @r8s4(%step) rows 8 sequences 4 body head {
+      ...
+    }
     ```
   }];
   let arguments = (ins
@@ -144,7 +150,7 @@ def Strata_ForwardOp : Strata_Op<"forward", [
 }
 
 def Strata_LayerOp : Strata_Op<"layer", [
-    SingleBlock, RecursiveMemoryEffects]> {
+    SingleBlock, RecursiveMemoryEffects, HasParent<"ForwardOp">]> {
   let summary = "one unit of the chain: the embedding, a decoder layer or the head";
   let description = [{
     Only the operands enter and only the yielded values leave, so memory inside a layer is never shared
@@ -175,6 +181,11 @@ def Strata_LayerOp : Strata_Op<"layer", [
 
 def Strata_YieldOp : Strata_Op<"yield", [Pure, Terminator, ParentOneOf<["LayerOp"]>]> {
   let summary = "ends a layer with the values that leave it";
+  let description = [{
+    ```mlir
+    strata.yield %y : tensor<?x64xf32, #strata.space<hidden>>
+    ```
+  }];
   let arguments = (ins Variadic<AnyRankedTensor>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
 }

@@ -10,19 +10,25 @@ using namespace mlir;
 
 namespace strata::ir {
 
+// Widths and tokens are i32 in the step; with these bounds bytes of rows fit 64 bits wherever they
+// are multiplied.
+constexpr int64_t maxWidth = INT32_MAX, maxTokens = int64_t(1) << 30;
+constexpr int64_t maxBucketRows = int64_t(1) << 20, maxSequenceCount = 1 << 16;
+constexpr int64_t maxLayers = 1 << 16;
+
 LogicalResult ModelOp::verify() {
-  auto positive = [&](StringRef name, int64_t value) -> LogicalResult {
-    if (value <= 0)
-      return emitOpError() << name << " is " << value << ", must be at least 1";
+  auto within = [&](StringRef name, int64_t value, int64_t least, int64_t most) -> LogicalResult {
+    if (value < least || value > most)
+      return emitOpError() << name << " is " << value << ", must be " << least << " to " << most;
     return success();
   };
-  if (failed(positive("hidden", getHidden())) || failed(positive("vocabulary", getVocabulary())) ||
-      failed(positive("max_context", getMaxContext())) ||
-      failed(positive("max_sequences", getMaxSequences())) ||
-      failed(positive("max_rows", getMaxRows())))
+  if (failed(within("hidden", getHidden(), 1, maxWidth)) ||
+      failed(within("layers", getLayers(), 0, maxLayers)) ||
+      failed(within("vocabulary", getVocabulary(), 1, maxWidth)) ||
+      failed(within("max_context", getMaxContext(), 1, maxTokens)) ||
+      failed(within("max_sequences", getMaxSequences(), 1, maxSequenceCount)) ||
+      failed(within("max_rows", getMaxRows(), 1, maxBucketRows)))
     return failure();
-  if (getLayers() < 0)
-    return emitOpError() << "layers is " << getLayers() << ", must not be negative";
   if (getDevices().empty())
     return emitOpError() << "names no device";
   if (!getDeviceBytes().empty() && getDeviceBytes().size() != getDevices().size())
@@ -35,10 +41,17 @@ LogicalResult ModelOp::verify() {
     if (buckets->size() % 2 != 0)
       return emitOpError() << "buckets are pairs of rows and sequences, found " << buckets->size()
                            << " numbers";
-    for (size_t i = 0; i < buckets->size(); i += 2)
+    int64_t largest = 0;
+    for (size_t i = 0; i < buckets->size(); i += 2) {
+      largest = std::max(largest, (*buckets)[i]);
       if ((*buckets)[i] < 1 || (*buckets)[i + 1] < 1 || (*buckets)[i + 1] > (*buckets)[i])
         return emitOpError() << "bucket of " << (*buckets)[i] << " rows and " << (*buckets)[i + 1]
                              << " sequences: at least one of each, and no more sequences than rows";
+    }
+    // Handoffs and carried rows are sized by max_rows.
+    if (largest != getMaxRows())
+      return emitOpError() << "max_rows is " << getMaxRows() << " but the largest bucket has "
+                           << largest << " rows";
   }
   return success();
 }
@@ -53,12 +66,17 @@ LogicalResult WeightOp::verify() {
                          << " is not f32, f16, bf16 or !strata.quant";
   if (type.getRank() == 0 || type.getRank() > 4)
     return emitOpError() << "has rank " << type.getRank() << ", must be 1 to 4";
+  for (int64_t dimension : type.getShape())
+    if (dimension < 1 || dimension > maxWidth)
+      return emitOpError() << "has a dimension of " << dimension << ", must be 1 to " << maxWidth;
   if (!weightBytes(type))
     return emitOpError() << "rows of " << type.getShape().back()
                          << " elements are no whole number of blocks of "
                          << weightType->blockElements << " ("
                          << StringRef(weightType->name.data(), weightType->name.size())
                          << "), or the size overflows";
+  if (getPlus() && (getComputed() || !type.getElementType().isF32()))
+    return emitOpError() << "adds to a weight that is not a stored f32 one";
   if (auto computed = getComputed()) {
     if (!type.getElementType().isF32() || type.getRank() != 1 ||
         type.getDimSize(0) * 2 != computed->getWidth())
@@ -70,6 +88,9 @@ LogicalResult WeightOp::verify() {
   return success();
 }
 
+constexpr int64_t maxBlockTokens = 1 << 16;
+constexpr uint64_t maxBlockBytes = uint64_t(1) << 40;
+
 LogicalResult StateOp::verify() {
   if ((getKind() == StateKind::window) != getWindow().has_value())
     return emitOpError() << "a window group, and no other, has a window";
@@ -77,10 +98,18 @@ LogicalResult StateOp::verify() {
     return emitOpError() << "window " << *getWindow() << " must be at least 1";
   if (getKind() == StateKind::slot)
     return emitOpError() << "slot state has no kernels yet";
-  if (getBlockTokens() < 1)
-    return emitOpError() << "block_tokens " << getBlockTokens() << " must be at least 1";
+  if (getBlockTokens() < 1 || getBlockTokens() > maxBlockTokens)
+    return emitOpError() << "block_tokens is " << getBlockTokens() << ", must be 1 to "
+                         << maxBlockTokens;
   if (getComponents().empty())
     return emitOpError() << "has no components";
+  llvm::SmallDenseSet<int64_t> held;
+  for (int64_t layer : getLayers())
+    if (layer < 0 || layer >= maxLayers || !held.insert(layer).second)
+      return emitOpError() << "lists layer " << layer << ", which is out of range or listed before";
+  if (held.empty())
+    return emitOpError() << "is of no layer";
+  llvm::SmallDenseSet<StringRef> names;
   for (Attribute attribute : getComponents()) {
     auto component = cast<ComponentAttr>(attribute);
     const WeightType *type =
@@ -88,10 +117,22 @@ LogicalResult StateOp::verify() {
     if (!type || !type->isPlain())
       return emitOpError() << "component '" << component.getName() << "' has type '"
                            << component.getType() << "', must be f32, f16 or bf16";
-    if (component.getWidth() < 1)
+    if (component.getWidth() < 1 || component.getWidth() > maxWidth)
       return emitOpError() << "component '" << component.getName() << "' has width "
-                           << component.getWidth();
+                           << component.getWidth() << ", must be 1 to " << maxWidth;
+    if (!names.insert(component.getName()).second)
+      return emitOpError() << "has two components '" << component.getName() << "'";
   }
+  // Layer by layer, so that nothing overflows before it is refused: one component of one layer is
+  // at most 2^31 elements of 4 bytes times 2^16 tokens.
+  uint64_t bytes = 0;
+  for (size_t layer = 0; layer < held.size(); ++layer)
+    for (Attribute attribute : getComponents()) {
+      bytes +=
+          static_cast<uint64_t>(getRowBytes(cast<ComponentAttr>(attribute)) * getBlockTokens());
+      if (bytes > maxBlockBytes)
+        return emitOpError() << "has blocks of more than " << maxBlockBytes << " bytes";
+    }
   return success();
 }
 

@@ -20,14 +20,17 @@ const uint8_t *bytesOf(const Tensor &tensor) {
   return reinterpret_cast<const uint8_t *>(tensor.bytes.data());
 }
 
-/// Streams `tensor` as F32.
-Status convertToFloat(const Tensor &tensor, uint64_t elements, SegmentSink &sink) {
+/// Streams `tensor` as F32, `plus` added.
+Status convertToFloat(const Tensor &tensor, uint64_t elements, float plus, SegmentSink &sink) {
   std::vector<float> piece(std::min(elements, pieceElements));
   const WeightType &type = *tensor.type;
   for (uint64_t begin = 0; begin < elements; begin += pieceElements) {
     uint64_t count = std::min(pieceElements, elements - begin);
     const uint8_t *from = bytesOf(tensor) + begin / type.blockElements * type.blockBytes;
     dequantiseRow(type, from, count, piece.data());
+    if (plus != 0)
+      for (float &value : piece)
+        value += plus;
     STRATA_RETURN_IF_ERROR(sink.write(std::as_bytes(std::span(piece.data(), count))));
   }
   return Status::ok();
@@ -104,8 +107,9 @@ Status packWeight(const WeightRecipe &recipe, const Checkpoint *checkpoint, Segm
   uint64_t elements = 1;
   for (uint64_t dimension : recipe.shape)
     elements *= dimension;
-  Status status = tensor->type == recipe.type ? sink.write(tensor->bytes)
-                                              : convertToFloat(*tensor, elements, sink);
+  Status status = tensor->type == recipe.type && recipe.plus == 0
+                      ? sink.write(tensor->bytes)
+                      : convertToFloat(*tensor, elements, recipe.plus, sink);
   // A mapped tensor that was read is resident: without this, compiling would take the whole file.
   releasePages(tensor->bytes);
   return status;

@@ -32,6 +32,7 @@ struct WeightRecipe {
   std::vector<uint64_t> shape; ///< Outermost first.
   std::string source;          ///< Tensor of the checkpoint; empty where only computed.
   std::optional<RopeFrequencies> computed;
+  float plus = 0; ///< Added to every element; F32 weights only.
 };
 
 /// Whether `recipe` can be packed from `checkpoint`: its tensor is there, has the shape, and has

@@ -47,6 +47,8 @@ WeightRecipe recipeOf(WeightOp weight) {
   recipe.type = weightTypeOf(type.getElementType());
   recipe.shape.assign(type.getShape().begin(), type.getShape().end());
   recipe.source = weight.getSource().value_or("").str();
+  if (auto plus = weight.getPlus())
+    recipe.plus = static_cast<float>(plus->convertToDouble());
   if (auto rope = weight.getComputed())
     recipe.computed = RopeFrequencies{rope->getTheta().getValueAsDouble(),
                                       static_cast<uint64_t>(rope->getWidth()),
