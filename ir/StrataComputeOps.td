@@ -14,7 +14,12 @@ class Strata_ComputeOp<string mnemonic, list<Trait> traits = []>
     : Strata_Op<mnemonic, !listconcat([
         DeclareOpInterfaceMethods<SymbolUserOpInterface>], traits)>;
 
-def Strata_Activation : RankedTensorOf<[F32]>;
+/// Rows are symbolic until instantiate-buckets; the width is what kernels are given.
+def Strata_Activation : Type<And<[RankedTensorOf<[F32]>.predicate, CPred<[{
+      ::llvm::cast<::mlir::RankedTensorType>($_self).getRank() == 2 &&
+      ::llvm::cast<::mlir::RankedTensorType>($_self).getDimSize(0) != 0 &&
+      ::llvm::cast<::mlir::RankedTensorType>($_self).getDimSize(1) > 0}]>]>,
+    "tensor of rows x width x f32 with a fixed width", "::mlir::RankedTensorType">;
 
 def Strata_EmbedOp : Strata_ComputeOp<"embed", [Pure]> {
   let summary = "the embedding rows of the step's ids";
@@ -134,6 +139,11 @@ def Strata_GatedOp : Strata_Op<"gated", [Pure, AllTypesMatch<["gate", "up", "res
 
 def Strata_ActivationOp : Strata_Op<"activation", [Pure, AllTypesMatch<["input", "result"]>]> {
   let summary = "f(x), pointwise";
+  let description = [{
+    ```mlir
+    %s = strata.activation relu2 %x : tensor<?x172xf32>
+    ```
+  }];
   let arguments = (ins Strata_FunctionAttr:$function, Strata_Activation:$input);
   let results = (outs Strata_Activation:$result);
   let assemblyFormat = "$function $input attr-dict `:` type($result)";
@@ -141,6 +151,11 @@ def Strata_ActivationOp : Strata_Op<"activation", [Pure, AllTypesMatch<["input",
 
 def Strata_AddOp : Strata_Op<"add", [Pure, Commutative, AllTypesMatch<["lhs", "rhs", "result"]>]> {
   let summary = "lhs + rhs, of one space";
+  let description = [{
+    ```mlir
+    %y = strata.add %h, %o : tensor<?x64xf32, #strata.space<hidden>>
+    ```
+  }];
   let arguments = (ins Strata_Activation:$lhs, Strata_Activation:$rhs);
   let results = (outs Strata_Activation:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
@@ -161,6 +176,12 @@ def Strata_GatherRowsOp : Strata_Op<"gather_rows", [Pure]> {
 
 def Strata_LogitsOp : Strata_ComputeOp<"logits", [Pure]> {
   let summary = "a linear layer onto the vocabulary, whose result the host can read after the launch";
+  let description = [{
+    ```mlir
+    %l = strata.logits %n, @head : tensor<?x64xf32, #strata.space<hidden>>
+        -> tensor<?x512xf32, #strata.space<vocabulary>>
+    ```
+  }];
   let arguments = (ins Strata_Activation:$input, FlatSymbolRefAttr:$weight,
                        OptionalAttr<FlatSymbolRefAttr>:$bias);
   let results = (outs Strata_Activation:$result);
@@ -174,6 +195,10 @@ def Strata_SampleOp : Strata_Op<"sample", [MemoryEffects<[MemWrite]>]> {
   let description = [{
     Writes the id, its log-probability and the twenty likeliest tokens to the out block, and the id to
     the sequence's entry in the device table.
+
+    ```mlir
+    strata.sample %l[%step] : tensor<?x512xf32, #strata.space<vocabulary>>
+    ```
   }];
   let arguments = (ins Strata_Activation:$logits, Strata_StepType:$step);
   let assemblyFormat = "$logits `[` $step `]` attr-dict `:` type($logits)";
@@ -181,6 +206,11 @@ def Strata_SampleOp : Strata_Op<"sample", [MemoryEffects<[MemWrite]>]> {
 
 def Strata_CarriedOp : Strata_Op<"carried", [Pure]> {
   let summary = "the rows that the last body forward left at offset 0 of the arena";
+  let description = [{
+    ```mlir
+    %h = strata.carried : tensor<128x64xf32, #strata.space<hidden>>
+    ```
+  }];
   let results = (outs Strata_Activation:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }

@@ -14,7 +14,9 @@ def Strata_StageOp : Strata_Op<"stage", [
     `scratch` is the bytes of scratch per worker, known once kernels are selected.
 
     ```mlir
-    strata.stage @s0 on "cpu:x86-64-v4" layers [0, 24) embedding {...}
+    strata.stage @s0 on "cpu:x86-64-v4" layers 0 to 24 embedding {
+      ...
+    }
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$device, Strata_I64Attr:$first_layer,
@@ -28,8 +30,13 @@ def Strata_StageOp : Strata_Op<"stage", [
   let hasVerifier = 1;
 }
 
-def Strata_PortOp : Strata_Op<"port", [Symbol]> {
+def Strata_PortOp : Strata_Op<"port", [Symbol, HasParent<"StageOp">]> {
   let summary = "where rows enter or leave a stage";
+  let description = [{
+    ```mlir
+    strata.port @in input width 64
+    ```
+  }];
   let arguments = (ins SymbolNameAttr:$sym_name, Strata_PortDirectionAttr:$direction, Strata_I64Attr:$width);
   let assemblyFormat = "$sym_name $direction `width` $width attr-dict";
 }
@@ -53,6 +60,11 @@ def Strata_HandoffOp : Strata_Op<"handoff", [
 
 def Strata_ReceiveOp : Strata_ComputeOp<"receive", [MemoryEffects<[MemRead]>]> {
   let summary = "the rows that arrived at an input port";
+  let description = [{
+    ```mlir
+    %h = strata.receive @in : tensor<?x64xf32, #strata.space<hidden>>
+    ```
+  }];
   let arguments = (ins FlatSymbolRefAttr:$port);
   let results = (outs Strata_Activation:$result);
   let assemblyFormat = "$port attr-dict `:` type($result)";
@@ -60,6 +72,11 @@ def Strata_ReceiveOp : Strata_ComputeOp<"receive", [MemoryEffects<[MemRead]>]> {
 
 def Strata_SendOp : Strata_ComputeOp<"send", [MemoryEffects<[MemWrite]>]> {
   let summary = "hands rows to an output port";
+  let description = [{
+    ```mlir
+    strata.send %h, @out : tensor<?x64xf32, #strata.space<hidden>>
+    ```
+  }];
   let arguments = (ins Strata_Activation:$input, FlatSymbolRefAttr:$port);
   let assemblyFormat = "$input `,` $port attr-dict `:` type($input)";
 }

@@ -7,6 +7,11 @@ include "ir/StrataPlacedOps.td"
 
 def Strata_KernelOp : Strata_Op<"kernel", [Symbol, HasParent<"StageOp">]> {
   let summary = "a kernel that the stage's dispatches run";
+  let description = [{
+    ```mlir
+    strata.kernel @cpu.rms_norm
+    ```
+  }];
   let arguments = (ins SymbolNameAttr:$sym_name);
   let assemblyFormat = "$sym_name attr-dict";
 }
@@ -47,6 +52,7 @@ def Strata_PackOp : Strata_Op<"pack", []> {
     // [0, 3) 2048 and [1, 3) 512 live together: at least 2560 bytes.
     %b:2 = strata.pack [#strata.interval<"residual", 0, 3, 2048>,
                         #strata.interval<"norm", 1, 3, 512>] carried
+        : !strata.buffer<2048>, !strata.buffer<512>
     ```
   }];
   let arguments = (ins TypedArrayAttrBase<Strata_IntervalAttr, "intervals">:$intervals,
@@ -62,6 +68,7 @@ def Strata_ArenaOp : Strata_Op<"arena", []> {
     ```mlir
     %b:2 = strata.arena [#strata.interval<"residual", 0, 3, 2048>, #strata.interval<"norm", 1, 3, 512>]
         offsets [0, 2048] peak 2560 lower_bound 2560 proven
+        : !strata.buffer<2048>, !strata.buffer<512>
     ```
   }];
   let arguments = (ins TypedArrayAttrBase<Strata_IntervalAttr, "intervals">:$intervals,

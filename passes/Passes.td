@@ -22,7 +22,9 @@ def VerifyModel : Strata_Pass<"verify-model"> {
     There is one `strata.forward` with symbolic rows; its ops are layers: the embedding, decoder layers
     0, 1, ... as many as the model says, the head. Each takes what the layer before yields. The residual
     is `tensor<? x hidden x f32>`. The embedding embeds; the head gathers rows, makes logits of the
-    vocabulary's width and samples. Every weight and state is used.
+    vocabulary's width and samples. Ops with positions or state stand in decoder layers alone, and what
+    attention reads was written before. The head reads its rows by the gather only: it may run
+    several times over what one body left.
   }];
 }
 

@@ -1,6 +1,7 @@
 // verify-model: one chain from embedding to sampling.
 #include "passes/PassOrder.h"
 #include "passes/Passes.h"
+#include "runtime/base/CheckedMath.h"
 
 using namespace mlir;
 
@@ -28,6 +29,61 @@ template <class Op> LogicalResult expectOne(LayerOp layer) {
                              << Op::getOperationName() << ", must have one";
 }
 
+/// Which ops a layer of each kind may hold. The head runs over gathered rows, which have a sequence
+/// but no position, and it may run several times over what one body left: nothing but the gather
+/// may read those rows. Ids stand on the first stage alone, so only the embedding embeds.
+LogicalResult verifyOps(LayerOp layer) {
+  LayerKind kind = layer.getKind();
+  for (Operation &op : layer.getBody().front()) {
+    bool pointwise = isa<RmsNormOp, LinearOp, GatedOp, ActivationOp, AddOp, YieldOp>(op);
+    bool positional = isa<RopeOp, KvWriteOp, AttentionOp>(op);
+    bool ofHead = isa<GatherRowsOp, LogitsOp, SampleOp>(op);
+    bool allowed = pointwise || (kind == LayerKind::embedding && isa<EmbedOp>(op)) ||
+                   (kind == LayerKind::decoder && positional) ||
+                   (kind == LayerKind::head && ofHead);
+    if (!allowed)
+      return op.emitOpError() << "does not belong in the " << stringifyLayerKind(kind);
+    for (Value result : op.getResults())
+      if (auto type = dyn_cast<RankedTensorType>(result.getType()); type && !type.isDynamicDim(0))
+        return op.emitOpError() << "makes " << type << ", whose rows must be symbolic (?)";
+    if (kind != LayerKind::head || isa<GatherRowsOp>(op))
+      continue;
+    for (Value operand : op.getOperands())
+      if (isa<BlockArgument>(operand) && !isa<StepType>(operand.getType()))
+        return op.emitOpError() << "reads the head's rows before they are gathered; gather first";
+  }
+  return success();
+}
+
+/// What attention reads was written, by its own layer or an earlier one.
+LogicalResult verifyState(ForwardOp forward) {
+  llvm::DenseSet<std::pair<Attribute, int64_t>> written;
+  WalkResult walk = forward.walk([&](Operation *op) {
+    if (auto write = dyn_cast<KvWriteOp>(op))
+      written.insert({write.getStateAttr(), write.getLayer()});
+    auto attention = dyn_cast<AttentionOp>(op);
+    if (!attention || written.contains({attention.getStateAttr(), attention.getLayer()}))
+      return WalkResult::advance();
+    attention.emitOpError() << "reads layer " << attention.getLayer() << " of "
+                            << attention.getStateAttr() << " before a strata.kv_write of it";
+    return WalkResult::interrupt();
+  });
+  return failure(walk.wasInterrupted());
+}
+
+/// The pools' blocks are numbered with 32 bits and their bytes with 64.
+LogicalResult verifyStateSize(ModelOp model, StateOp state) {
+  auto blocks = checkedMul<uint64_t>(
+      static_cast<uint64_t>(state.getBlocksPerSequence(model.getMaxContext(), model.getMaxRows())),
+      static_cast<uint64_t>(model.getMaxSequences()));
+  if (!blocks || *blocks > UINT32_MAX ||
+      !checkedMul<uint64_t>(*blocks * 2, static_cast<uint64_t>(state.getBlockBytes())))
+    return state.emitOpError() << "needs too many blocks of " << state.getBlockTokens()
+                               << " tokens for " << model.getMaxSequences() << " sequences of "
+                               << model.getMaxContext() << " tokens";
+  return success();
+}
+
 LogicalResult verifyChain(ModelOp model, ForwardOp forward) {
   int64_t hidden = model.getHidden(), layers = model.getLayers(), position = -1;
   ValueRange previous;
@@ -46,6 +102,8 @@ LogicalResult verifyChain(ModelOp model, ForwardOp forward) {
                                  << layers << " layers needs its " << stringifyLayerKind(expected)
                                  << (expected == LayerKind::decoder ? " " + std::to_string(position)
                                                                     : std::string());
+    if (failed(verifyOps(layer)))
+      return failure();
     if (!llvm::equal(layer.getInputs(), previous))
       return layer.emitOpError() << "(" << layer.getUnitName()
                                  << ") does not take exactly what the layer before yields";
@@ -60,6 +118,10 @@ LogicalResult verifyChain(ModelOp model, ForwardOp forward) {
       if (width != model.getVocabulary())
         return logits.emitOpError()
                << "makes " << width << " logits for a vocabulary of " << model.getVocabulary();
+      auto sample = *layer.getBody().front().getOps<SampleOp>().begin();
+      if (sample.getLogits().getType() != logits.getResult().getType())
+        return sample.emitOpError() << "draws from " << sample.getLogits().getType()
+                                    << ", the logits are " << logits.getResult().getType();
     } else {
       if (layer.getOutputs().size() != 1)
         return layer.emitOpError()
@@ -89,7 +151,10 @@ struct VerifyModelPass : OrderedPass<impl::VerifyModelBase<VerifyModelPass>, Ver
     for (Operation &op : *model.getBody().begin())
       if (!isa<WeightOp, StateOp, ForwardOp>(op))
         return op.emitOpError() << "does not belong to the model level";
-    return verifyChain(model, forwards[0]);
+    for (StateOp state : model.getOps<StateOp>())
+      if (failed(verifyStateSize(model, state)))
+        return failure();
+    return failure(failed(verifyChain(model, forwards[0])) || failed(verifyState(forwards[0])));
   }
 };
 
