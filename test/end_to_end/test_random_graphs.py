@@ -66,19 +66,22 @@ class Body:
     def __init__(self, random, layer, argument):
         self.random, self.layer = random, layer
         self.values = [(argument, "hidden")] if argument else []
-        self.lines, self.written = [], set()
+        self.lines, self.used, self.written = [], set(), set()
 
     def pick(self, space=None):
-        """A value, more often the residual or a late one than chance would have it."""
+        """A value: the residual, one that nothing has used yet, or any."""
         found = [value for value in self.values if space in (None, value[1])]
         if not found:
             return None
+        unused = [value for value in found if value not in self.used]
         roll = self.random.random()
+        value = found[self.random.integers(len(found))]
         if roll < 0.25:
-            return found[0]
-        if roll < 0.6:
-            return found[-1]
-        return found[self.random.integers(len(found))]
+            value = found[0]
+        elif roll < 0.7 and unused:
+            value = unused[self.random.integers(len(unused))]
+        self.used.add(value)
+        return value
 
     def emit(self, space, text):
         name = f"%v{len(self.lines)}"

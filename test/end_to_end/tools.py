@@ -112,7 +112,7 @@ class EndToEnd(unittest.TestCase):
         path = self.path("trace.jsonl")
         with open(path, "w") as file:
             file.writelines(json.dumps(request) + "\n" for request in requests)
-        lines = check("strata-run", "replay", plan, path, "--json", *options, timeout=300)
+        lines = check("strata-run", "replay", plan, path, "--json", *options, timeout=600)
         return [json.loads(line) for line in lines.splitlines()]
 
     def assert_close(self, found, expected, tolerance):
