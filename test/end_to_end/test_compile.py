@@ -7,7 +7,7 @@ import time
 import unittest
 
 from make_checkpoint import Shape, make_folder, make_gguf
-from tools import TOOLS, EndToEnd, check
+from tools import TOOLS, EndToEnd, check, run
 
 
 def read(path):
@@ -40,6 +40,20 @@ class Compile(EndToEnd):
             make_gguf(Shape("llama"), self.path("tiny.gguf"), seed=seed)
             plans.append(self.compile(self.path("tiny.gguf"), "e.strata"))
         self.assertNotEqual(*plans)
+
+    def test_remarks(self):
+        """Those asked for, and no others: what the planner measured is said once a forward."""
+        model = self.path("remarks.gguf")
+        make_gguf(Shape("llama"), model)
+        options = ("--buckets", "r1s1,r4s1", "--remarks-filter", "strata-plan-memory")
+        done = run("strata-compile", model, "-o", self.path("remarks.strata"), *options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        said = [line for line in done.stderr.splitlines() if "Category:" in line]
+        self.assertTrue(all("strata-plan-memory" in line for line in said), done.stderr)
+        for forward in ("r1s1", "r4s1", "h1"):
+            peaks = [line for line in said if f"Forward={forward}," in line]
+            self.assertEqual(len(peaks), 1, done.stderr)
+            self.assertIn("PeakBytes=", peaks[0])
 
     def test_killed_on_the_way(self):
         """At the output's name there is the old plan or the new one, never a part."""

@@ -14,7 +14,7 @@ from tools import ROOT, TOOLS, EndToEnd, cached_model, check, data, id_list
 PROBES = os.environ.get("STRATA_PROBES", os.path.join(ROOT, "build/release/test-bin"))
 STACK_BYTES = 256 << 10
 # Of a process beside what the plan computes: code, libraries, vocabulary, schedule, output.
-CONSTANT_BYTES = 64 << 20
+CONSTANT_BYTES = 32 << 20
 
 
 def probe(name, *arguments):

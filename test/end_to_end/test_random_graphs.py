@@ -1,10 +1,9 @@
 """Random layers, compiled and evaluated: what shares memory must not change what is computed.
 
 Fusing an addition into a product, updating rows in place and leaving a layer's result at the start
-of the arena are decided op by op, by which values are still needed. Hand-made models have few of the
-shapes in which such a decision goes wrong; here values are used twice, late, by two yields' worth of
-branches, or not at all, and every graph's logits are compared with the evaluator's, which shares no
-memory between values.
+of the arena are decided op by op, by which values are still needed. Hand-made models have few of the shapes in
+which such a decision goes wrong; here values are used twice, late, side by side or not at all, and
+every graph's logits are compared with the evaluator's, which shares no memory between values.
 
     STRATA_GRAPHS=5000 STRATA_SEED=7 test_random_graphs.py     # by hand
 """
@@ -168,6 +167,20 @@ class Body:
             f"{tensor_type('hidden')} -> {tensor_type('hidden')}",
         )
 
+    def leaving(self):
+        """The value that leaves: often a sum over what would else be of no use."""
+        value = self.pick("hidden")
+        if self.random.random() < 0.3:
+            return value
+        for unused in [value for value in self.values if value not in self.used]:
+            if unused[1] != "hidden":
+                unused = self.linear(unused, "hidden")
+            self.used |= {unused, value}
+            value = self.add(value, unused)
+            if self.random.random() < 0.2:
+                break
+        return value
+
     def text(self, ends):
         return "".join(f"      {line}\n" for line in [*self.lines, *ends])
 
@@ -186,7 +199,7 @@ def make_graph(seed):
             body.emit("hidden", f"embed @embedding[%step] : {hidden}")
         for _ in range(int(random.integers(0, 13 if position else 4))):
             body.random_op(positions=position > 0)
-        leaves = body.pick("hidden")
+        leaves = body.leaving()
         kind = f"decoder {layer} (%x = %u{layer})" if position else "embedding 0 ()"
         types = f"({hidden if position else ''}) -> {hidden}"
         ends = [f"strata.yield {leaves[0]} : {hidden}"]
@@ -197,7 +210,7 @@ def make_graph(seed):
     body.values = [body.emit("hidden", f"gather_rows %x[%step] : {hidden} -> {hidden}")]
     for _ in range(int(random.integers(0, 6))):
         body.random_op(positions=False)
-    last = body.norm(body.pick("hidden"))
+    last = body.norm(body.leaving())
     logits = f"tensor<?x{VOCABULARY}xf32, #strata.space<vocabulary>>"
     ends = [f"%logits = strata.logits {last[0]}, @head : {hidden} -> {logits}"]
     sampled = "%logits"

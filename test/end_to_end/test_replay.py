@@ -7,7 +7,7 @@ import numpy as np
 import forward
 from checkpoint import load
 from make_checkpoint import Shape, make_gguf
-from tools import EndToEnd, data
+from tools import INSTRUMENTED, EndToEnd, data
 
 ALONE = 1000  # steps between arrivals that let each request run by itself
 
@@ -112,7 +112,7 @@ class Replay(EndToEnd):
         plan = self.plan(self.checkpoint, *self.OPTIONS, "--max-seqs", 5)
         trace = random_trace(11, 60, self.ids(), self.CONTEXT)
         expected = self.outcomes(plan, trace)
-        for seed in (1, 2, 3):
+        for seed in (1,) if INSTRUMENTED else (1, 2, 3):
             with self.subTest(seed=seed):
                 found = self.replay(plan, trace, "--shuffle-blocks", seed)
                 self.assertEqual(found, expected)

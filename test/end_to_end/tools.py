@@ -23,6 +23,7 @@ TOOLS = {
     "strata-opt": os.path.join(os.environ.get("STRATA_TEST_BIN") or BIN, "strata-opt"),
 }
 FULL = bool(os.environ.get("STRATA_FULL"))  # sweeps that take too long for every run
+INSTRUMENTED = bool(os.environ.get("STRATA_TEST_BIN"))  # a runtime under sanitizers: shorter sweeps
 
 USAGE, INVALID_DATA, NOT_SUPPORTED = 2, 3, 5  # exit codes of docs/operations.md
 
