@@ -68,8 +68,9 @@ Status enableRemarks(MLIRContext &context, const std::string &filter) {
   if (!llvm::Regex(filter).isValid(error))
     return makeError(StatusCode::InvalidArgument,
                      "remarks filter '{}' is no regular expression: {}", filter, error);
+  // `all` adds to the four others and is not looked at where they are absent.
   remark::RemarkCategories categories;
-  categories.all = filter;
+  categories.passed = categories.missed = categories.analysis = categories.failed = filter;
   if (failed(remark::enableOptimizationRemarks(
           context, nullptr, std::make_unique<remark::RemarkEmittingPolicyAll>(), categories,
           /*printAsEmitRemarks=*/true)))
