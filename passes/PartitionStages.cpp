@@ -45,6 +45,28 @@ planner::PartitionProblem describe(ModelOp model, ArrayRef<LayerOp> layers) {
   return problem;
 }
 
+/// Bytes of a layer's state where `sequences` sequences of `context` tokens are promised.
+int64_t stateBytes(ModelOp model, LayerOp layer, int64_t context, int64_t sequences) {
+  int64_t bytes = 0;
+  for (StateOp state : model.getOps<StateOp>())
+    if (layer.getKind() == LayerKind::decoder &&
+        llvm::is_contained(state.getLayers(), layer.getIndex()))
+      bytes += state.getBlockBytes() / static_cast<int64_t>(state.getLayers().size()) *
+               state.getBlocksPerSequence(context, model.getMaxRows()) * sequences;
+  return bytes;
+}
+
+/// The largest number in [1, limit) for which `fits` holds, or 0; `fits` holds for all smaller
+/// ones.
+int64_t largestThatFits(int64_t limit, llvm::function_ref<bool(int64_t)> fits) {
+  int64_t known = 0;
+  while (limit - known > 1) {
+    int64_t middle = known + (limit - known) / 2;
+    (fits(middle) ? known : limit) = middle;
+  }
+  return known;
+}
+
 double mebibytes(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
 struct PartitionStagesPass
@@ -63,13 +85,12 @@ struct PartitionStagesPass
     if (model.getSplit()) {
       if (failed(cutAsAsked(model, cuts)))
         return failure();
-      for (size_t stage = 0; stage < devices; ++stage)
-        if (!fits(problem, cuts, stage))
-          return refuse(model, problem, cuts);
+      if (!fits(problem, cuts))
+        return refuse(model, layers, problem, cuts);
     } else if (auto best = planner::partition(problem)) {
       cuts = *best;
     } else {
-      return refuse(model, problem, evenCuts(layers.size(), devices));
+      return refuse(model, layers, problem, evenCuts(layers.size(), devices));
     }
 
     Builder builder(model.getContext());
@@ -113,10 +134,14 @@ private:
     return success();
   }
 
-  static bool fits(const planner::PartitionProblem &problem, ArrayRef<size_t> cuts, size_t stage) {
-    int64_t capacity = problem.capacity[stage];
-    return capacity == 0 ||
-           planner::stageBytes(problem, cuts[stage], cuts[stage + 1]).total() <= capacity;
+  static bool fits(const planner::PartitionProblem &problem, ArrayRef<size_t> cuts) {
+    for (size_t stage = 0; stage + 1 < cuts.size(); ++stage) {
+      int64_t capacity = problem.capacity[stage];
+      if (capacity != 0 &&
+          planner::stageBytes(problem, cuts[stage], cuts[stage + 1]).total() > capacity)
+        return false;
+    }
+    return true;
   }
 
   static std::vector<size_t> evenCuts(size_t units, size_t devices) {
@@ -126,22 +151,19 @@ private:
     return cuts;
   }
 
-  /// The table, the shortfall and what each part would have to shrink to.
-  LogicalResult refuse(ModelOp model, const planner::PartitionProblem &problem,
+  /// The table, the shortfall and the smallest change that fits.
+  LogicalResult refuse(ModelOp model, ArrayRef<LayerOp> layers, planner::PartitionProblem problem,
                        const std::vector<size_t> &cuts) {
     std::string table;
     llvm::raw_string_ostream stream(table);
     stream << llvm::formatv("\n{0,-8}{1,12}{2,12}{3,12}{4,12}{5,12}{6,12}\n", "stage", "weights",
                             "state", "arena", "sum", "device", "short");
-    int64_t worst = 0, worstState = 0;
+    int64_t worst = 0;
     for (size_t stage = 0; stage + 1 < cuts.size(); ++stage) {
       planner::StageBytes bytes = planner::stageBytes(problem, cuts[stage], cuts[stage + 1]);
       int64_t capacity = problem.capacity[stage];
       int64_t shortfall = capacity ? std::max<int64_t>(0, bytes.total() - capacity) : 0;
-      if (shortfall > worst) {
-        worst = shortfall;
-        worstState = bytes.state;
-      }
+      worst = std::max(worst, shortfall);
       stream << llvm::formatv("{0,-8}{1,12:f2}{2,12:f2}{3,12:f2}{4,12:f2}{5,12:f2}{6,12:f2}\n",
                               stage, mebibytes(bytes.weights), mebibytes(bytes.state),
                               mebibytes(bytes.arena), mebibytes(bytes.total()), mebibytes(capacity),
@@ -150,17 +172,27 @@ private:
     InFlightDiagnostic diagnostic = model.emitOpError()
                                     << "does not fit its devices (MiB):" << table << "short by "
                                     << llvm::formatv("{0:f2} MiB", mebibytes(worst)).str() << "; ";
-    if (worst < worstState) {
-      // State is proportional to context times sequences.
-      double keep = 1.0 - static_cast<double>(worst) / static_cast<double>(worstState);
-      diagnostic << "a context of "
-                 << static_cast<int64_t>(static_cast<double>(model.getMaxContext()) * keep)
-                 << " tokens instead of " << model.getMaxContext() << " would fit, or "
-                 << "fewer sequences than " << model.getMaxSequences();
-    } else {
+    auto wouldFit = [&](int64_t context, int64_t sequences) {
+      for (auto [unit, layer] : llvm::zip(problem.units, layers))
+        unit.stateBytes = stateBytes(model, layer, context, sequences);
+      return model.getSplit() ? fits(problem, cuts) : planner::partition(problem).has_value();
+    };
+    int64_t context = model.getMaxContext(), sequences = model.getMaxSequences();
+    int64_t lessContext =
+        largestThatFits(context, [&](int64_t tokens) { return wouldFit(tokens, sequences); });
+    int64_t lessSequences =
+        largestThatFits(sequences, [&](int64_t count) { return wouldFit(context, count); });
+    if (lessContext > 0)
+      diagnostic << "a context of " << lessContext << " tokens instead of " << context
+                 << " would fit";
+    if (lessContext > 0 && lessSequences > 0)
+      diagnostic << ", and so would ";
+    if (lessSequences > 0)
+      diagnostic << lessSequences << " sequences instead of " << sequences
+                 << (lessContext > 0 ? "" : " would fit");
+    if (lessContext == 0 && lessSequences == 0)
       diagnostic << "a smaller context cannot help; use another device, a smaller weight type or a "
                     "smaller --max-batch-tokens";
-    }
     return diagnostic;
   }
 };
