@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "runtime/base/Status.h"
 #include "runtime/tokenizer/Vocabulary.h"
@@ -17,6 +18,9 @@ struct NamedPreTokenizer {
 
 /// Errors: Unimplemented for a name that is not known (the message lists those that are).
 Result<NamedPreTokenizer> namedPreTokenizer(std::string_view name);
+
+/// Every name that is known.
+std::vector<std::string_view> preTokenizerNames();
 
 /// What `ByteLevel` with `use_regex` of a tokenizer.json splits by: GPT-2's pattern.
 std::string_view byteLevelPattern();

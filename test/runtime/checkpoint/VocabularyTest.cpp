@@ -163,8 +163,11 @@ TEST_F(GgufVocabularyTest, Refusals) {
 
 TEST(PreTokenizerTableTest, EveryNameHasItsPatterns) {
   const std::pair<const char *, size_t> known[] = {
-      {"llama-bpe", 1}, {"llama3", 1}, {"pixtral", 1},     {"qwen2", 1},          {"gpt-2", 1},
-      {"smollm", 2},    {"tekken", 1}, {"deepseek-v3", 3}, {"deepseek-coder", 5}, {"default", 4}};
+      {"llama-bpe", 1},      {"llama3", 1},  {"pixtral", 1},      {"qwen2", 1},
+      {"gpt-2", 1},          {"smollm", 2},  {"tekken", 1},       {"deepseek-v3", 3},
+      {"deepseek-coder", 5}, {"default", 4}, {"deepseek-llm", 6}, {"falcon", 3},
+      {"gpt-4o", 1},         {"viking", 2},  {"chameleon", 6}};
+  EXPECT_GE(preTokenizerNames().size(), 60u);
   for (auto [name, patterns] : known) {
     auto found = namedPreTokenizer(name);
     ASSERT_TRUE(found.isOk()) << name;
