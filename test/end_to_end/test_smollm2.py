@@ -51,7 +51,7 @@ class SmolLM2(EndToEnd):
         for buckets in ("r1s1,r128s1", "r1s1,r48s1"):
             options = ("--max-context", 4096, "--max-seqs", 1, "--buckets", buckets)
             plan = self.plan(cached_model(MODEL), *EXACT, *options)
-            found.append(self.replay(plan, [request])[0])
+            found.append(self.replay(plan, [request], timeout=600)[0])
         self.assertEqual(found[0]["ids"], found[1]["ids"])
         self.assertEqual(found[0]["log_probabilities"], found[1]["log_probabilities"])
 

@@ -108,12 +108,12 @@ class EndToEnd(unittest.TestCase):
         )
         return read_safetensors(path)["logits"]
 
-    def replay(self, plan, requests, *options):
+    def replay(self, plan, requests, *options, timeout=300):
         """The outcome of each request of a replayed trace, in order."""
         path = self.path("trace.jsonl")
         with open(path, "w") as file:
             file.writelines(json.dumps(request) + "\n" for request in requests)
-        lines = check("strata-run", "replay", plan, path, "--json", *options, timeout=600)
+        lines = check("strata-run", "replay", plan, path, "--json", *options, timeout=timeout)
         return [json.loads(line) for line in lines.splitlines()]
 
     def assert_close(self, found, expected, tolerance):
