@@ -1,0 +1,117 @@
+// The tail table decides how every prompt ends; a remainder without an entry, or with buckets that
+// do not hold it, would stall a request.
+#include "passes/planner/Tails.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <random>
+
+#include <gtest/gtest.h>
+
+namespace strata::planner {
+namespace {
+
+struct Cost {
+  int64_t rows;
+  int64_t launches;
+  auto operator<=>(const Cost &) const = default;
+};
+
+Cost costOf(const std::vector<size_t> &buckets, const std::vector<int64_t> &rows, int64_t launch) {
+  Cost cost{0, static_cast<int64_t>(buckets.size())};
+  for (size_t bucket : buckets)
+    cost.rows += rows[bucket] + launch;
+  return cost;
+}
+
+/// Least cost of any multiset of buckets that holds `remainder` rows, found without a table.
+Cost bruteForce(int64_t remainder, const std::vector<int64_t> &rows, int64_t launch, size_t from) {
+  Cost best{INT64_MAX, 0};
+  for (size_t bucket = from; bucket < rows.size(); ++bucket) {
+    Cost cost{rows[bucket] + launch, 1};
+    if (remainder > rows[bucket]) {
+      Cost rest = bruteForce(remainder - rows[bucket], rows, launch, bucket);
+      cost = {cost.rows + rest.rows, cost.launches + rest.launches};
+    }
+    best = std::min(best, cost);
+  }
+  return best;
+}
+
+void expectUsable(const Tail &tail, const std::vector<int64_t> &rows) {
+  ASSERT_FALSE(tail.buckets.empty());
+  int64_t held = 0, full = 0;
+  for (size_t i = 0; i < tail.buckets.size(); ++i) {
+    ASSERT_LT(tail.buckets[i], rows.size());
+    full = held;
+    held += rows[tail.buckets[i]];
+  }
+  EXPECT_TRUE(std::is_sorted(tail.buckets.rbegin(), tail.buckets.rend())) << "larger ones first";
+  EXPECT_LT(full, tail.rows) << "all but the last are full, so the last holds at least one row";
+  EXPECT_GE(held, tail.rows) << "the buckets hold the remainder";
+  EXPECT_EQ(tail.padding, held - tail.rows);
+}
+
+TEST(Tails, OfAChunk) {
+  // 547 = 4 * 128 + 35. A launch worth 4 rows: 32 + 4 cost 36 + 2 * 4 = 44, 32 + 2 + 1 cost
+  // 35 + 3 * 4 = 47, 64 alone 68. A launch worth 32 rows: 64 costs 96, 32 + 4 cost 100.
+  std::vector<int64_t> rows{1, 2, 4, 8, 16, 32, 64, 128};
+  EXPECT_EQ(tailTable(rows, 4)[35 - 1].buckets, (std::vector<size_t>{5, 2})) << "32 + 4, 1 padded";
+  EXPECT_EQ(tailTable(rows, 4)[35 - 1].padding, 1);
+  EXPECT_EQ(tailTable(rows, 32)[35 - 1].buckets, (std::vector<size_t>{6}));
+  EXPECT_EQ(tailTable(rows, 32)[35 - 1].padding, 64 - 35);
+}
+
+TEST(Tails, OneBucketTakesAll) {
+  std::vector<Tail> table = tailTable({16}, 4);
+  ASSERT_EQ(table.size(), 15u);
+  for (const Tail &tail : table) {
+    EXPECT_EQ(tail.buckets, std::vector<size_t>{0});
+    EXPECT_EQ(tail.padding, 16 - tail.rows);
+  }
+}
+
+TEST(Tails, NoRemainderOfAChunkOfOneRow) { EXPECT_TRUE(tailTable({1}, 4).empty()); }
+
+TEST(Tails, TiesGoToFewerLaunches) {
+  // 4 rows with free launches: {4} and {2, 2} and {1, 1, 1, 1} all cost 4.
+  EXPECT_EQ(tailTable({1, 2, 4, 8}, 0)[4 - 1].buckets, (std::vector<size_t>{2}));
+  // 3 rows: {2, 1} costs 3 and {4} costs 4.
+  EXPECT_EQ(tailTable({1, 2, 4, 8}, 0)[3 - 1].buckets, (std::vector<size_t>{1, 0}));
+}
+
+TEST(Tails, LeastCostOfAllMultisets) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<int64_t> all(40);
+    std::iota(all.begin(), all.end(), 1);
+    std::shuffle(all.begin(), all.end(), random);
+    std::vector<int64_t> rows(all.begin(), all.begin() + 1 + random() % 4);
+    std::sort(rows.begin(), rows.end());
+    // Small buckets make very many multisets of a large remainder.
+    if (rows.front() < 3 && rows.back() > 24)
+      continue;
+    int64_t launch = static_cast<int64_t>(random() % 12);
+    std::vector<Tail> table = tailTable(rows, launch);
+    ASSERT_EQ(table.size(), static_cast<size_t>(rows.back() - 1));
+    for (size_t i = 0; i < table.size(); ++i) {
+      const Tail &tail = table[i];
+      SCOPED_TRACE(::testing::Message() << "round " << round << ", remainder " << i + 1);
+      ASSERT_EQ(tail.rows, static_cast<int64_t>(i + 1));
+      expectUsable(tail, rows);
+      EXPECT_EQ(costOf(tail.buckets, rows, launch), bruteForce(tail.rows, rows, launch, 0));
+    }
+  }
+}
+
+TEST(Tails, EveryRemainderOfALargeChunk) {
+  std::vector<int64_t> rows{1, 2, 4, 8, 16, 32, 64, 128, 256, 512};
+  std::vector<Tail> table = tailTable(rows, 4);
+  ASSERT_EQ(table.size(), 511u);
+  for (const Tail &tail : table)
+    expectUsable(tail, rows);
+}
+
+} // namespace
+} // namespace strata::planner
