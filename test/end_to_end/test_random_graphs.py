@@ -1,9 +1,9 @@
 """Random layers, compiled and evaluated: what shares memory must not change what is computed.
 
 Fusing an addition into a product, updating rows in place and leaving a layer's result at the start
-of the arena are decided op by op, by which values are still needed. Hand-made models have few of the shapes in
-which such a decision goes wrong; here values are used twice, late, side by side or not at all, and
-every graph's logits are compared with the evaluator's, which shares no memory between values.
+of the arena are decided op by op, by which values are still needed. Hand-made models have few of the
+shapes in which such a decision goes wrong; here values are used twice, late, side by side or not at
+all, and every graph's logits are compared with the evaluator's, which shares no memory.
 
     STRATA_GRAPHS=5000 STRATA_SEED=7 test_random_graphs.py     # by hand
 """
@@ -219,10 +219,12 @@ def make_graph(seed):
         sampled = "%squashed"
     ends += [f"strata.sample {sampled}[%step] : {logits}", "strata.yield"]
     units.append(
-        f"    strata.layer head 0 (%x = %u{layers}) : ({hidden}) -> () {{\n{body.text(ends)}    }}\n"
+        f"    strata.layer head 0 (%x = %u{layers}) : ({hidden}) -> () {{\n"
+        f"{body.text(ends)}    }}\n"
     )
     declared = "".join(
-        f'  strata.weight @{name} : tensor<{"x".join(map(str, shape))}xf32> from "{name}" unit "shared"\n'
+        f'  strata.weight @{name} : tensor<{"x".join(map(str, shape))}xf32> from "{name}" '
+        'unit "shared"\n'
         for name, shape in weights()
     )
     rope = f'#strata.rope_frequencies<theta = 1.0e+02, width = {ROTARY}, scaling = "none">'
@@ -235,7 +237,8 @@ def make_graph(seed):
     text = (
         f'strata.model @random attributes {{family = "none", hidden = 24 : i64, '
         f"layers = {layers} : i64, vocabulary = {VOCABULARY} : i64, max_context = 32 : i64, "
-        f"max_sequences = {random.integers(1, 4)} : i64, max_rows = {random.choice([1, 4, 6])} : i64, "
+        f"max_sequences = {random.integers(1, 4)} : i64, "
+        f"max_rows = {random.choice([1, 4, 6])} : i64, "
         f"devices = [{devices}]}} {{\n{declared}"
         f'  strata.weight @rope : tensor<{ROTARY // 2}xf32> computed {rope} unit "shared"\n'
         f"{state if attending else ''}  strata.forward @body(%step) {{\n{''.join(units)}  }}\n}}\n"
