@@ -1,9 +1,9 @@
 """Random layers, compiled and evaluated: what shares memory must not change what is computed.
 
 Fusing an addition into a product, updating rows in place and leaving a layer's result at the start
-of the arena are decided op by op, by which values are still needed. Hand-made models have few of the
-shapes in which such a decision goes wrong; here values are used twice, late, side by side or not at
-all, and every graph's logits are compared with the evaluator's, which shares no memory.
+of the arena are decided op by op, by which values are still needed. Hand-made models have few of
+the shapes in which such a decision goes wrong; here values are used twice, late, side by side or not
+at all, and every graph's logits are compared with the evaluator's, which shares no memory.
 
     STRATA_GRAPHS=5000 STRATA_SEED=7 test_random_graphs.py     # by hand
 """
