@@ -5,8 +5,8 @@
 // bias and the old y. How many rows and outputs are computed together changes only what is loaded
 // how often.
 //
-// With few rows the bound is the weights' bytes: they are dequantised panel by panel into the L1
-// cache, for 4 outputs at a time. With many it is the fused multiply-adds: a tile of 16 outputs is
+// With one row the bound is the weights' bytes: they are dequantised panel by panel into the L1
+// cache, for 4 outputs at a time. With more it is the fused multiply-adds: a tile of 16 outputs is
 // dequantised into scratch, and blocks of outputs x rows keep their sums in registers, so that each
 // load serves several.
 #include "codegen/cpu/Decode.h"
@@ -163,8 +163,13 @@ void linear(const uint64_t *slots, uint32_t begin, uint32_t end, uint32_t worker
                          .columns = columns,
                          .outputs = outputs,
                          .accumulate = slots[Accumulate] != 0};
-    if (__is_same(T, F32) || rows <= maxRowBlock) {
-      multiplyTile<T>(operands, count, rows);
+    // One row multiplies what it decodes at once. More rows share a tile that is decoded once, so
+    // that only F32 needs a kernel for every number of rows.
+    if constexpr (__is_same(T, F32)) {
+      multiplyTile<F32>(operands, count, rows);
+      continue;
+    } else if (rows == 1) {
+      multiplyRows<T, 1>(operands, count);
       continue;
     }
     auto *scratch = reinterpret_cast<float *>(slots[Scratch] + worker * slots[ScratchStride]);
