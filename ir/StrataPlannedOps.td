@@ -58,7 +58,7 @@ def Strata_PackOp : Strata_Op<"pack", []> {
   let arguments = (ins TypedArrayAttrBase<Strata_IntervalAttr, "intervals">:$intervals,
                        UnitAttr:$carried);
   let results = (outs Variadic<Strata_BufferType>:$buffers);
-  let assemblyFormat = "$intervals (`carried` $carried^)? attr-dict `:` type($buffers)";
+  let assemblyFormat = "$intervals (`carried` $carried^)? attr-dict (`:` type($buffers)^)?";
   let hasVerifier = 1;
 }
 
@@ -77,7 +77,7 @@ def Strata_ArenaOp : Strata_Op<"arena", []> {
   let results = (outs Variadic<Strata_BufferType>:$buffers);
   let assemblyFormat = [{
     $intervals `offsets` $offsets `peak` $peak `lower_bound` $lower_bound (`proven` $proven^)?
-    attr-dict `:` type($buffers)
+    attr-dict (`:` type($buffers)^)?
   }];
   let hasVerifier = 1;
 }
