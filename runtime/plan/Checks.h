@@ -46,6 +46,9 @@ Status checkHandoffs(const fb::Plan &plan);
 Status checkVocabulary(const fb::Plan &plan);
 Status checkStageObjects(const fb::Plan &plan, const fb::Stage &stage);
 Status checkStateAgreement(const fb::Plan &plan); ///< Groups that several stages share.
+/// What the kernel of `command` touches lies inside its slots. Needs the slots themselves to hold.
+Status checkOperands(const fb::Plan &plan, const fb::Stage &stage, const fb::Bucket &bucket,
+                     const fb::Command &command);
 /// Needs everything above to hold.
 Status checkForward(const fb::Plan &plan, uint32_t stage, const fb::Forward &forward);
 

@@ -274,7 +274,7 @@ Status ForwardChecker::checkCommand(const fb::Command &command) {
   for (uint32_t i = 0; i < command.slots()->size(); ++i)
     if (Status status = checkSlot(signature, command, i); !status.isOk())
       return std::move(status).at("slot", signature.slots[i].name).at("kernel", kernel);
-  return {};
+  return checkOperands(plan_, stage_, bucket_, command);
 }
 
 Status ForwardChecker::checkLogits() {

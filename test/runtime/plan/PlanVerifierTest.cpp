@@ -46,6 +46,12 @@ std::vector<Break> breaks() {
         return *field;
     std::abort();
   };
+  auto constant = [](uint64_t value) {
+    return [=](const Slot &) { return Slot(SlotKind::Constant, Access::None, 0, value, 0); };
+  };
+  auto fieldOffset = [fieldOf](fb::PlanT &plan, const std::string &name) {
+    return fieldOf(*plan.stages[0]->step, name).offset;
+  };
   return {
       {"KernelIndex",
        [](auto &p) { p.stages[0]->forwards[0]->commands[3]->kernel = 99; },
@@ -191,6 +197,47 @@ std::vector<Break> breaks() {
          *p.stages[0]->forwards[0]->commands[0]->items = fb::Items(UINT32_MAX, 0, 0, UINT32_MAX);
        },
        {"items; 1 to 4294967295 are allowed"}},
+      // Constants and items that would take a kernel out of its slots.
+      {"WidthPastTheBuffer",
+       [constant](auto &p) { setSlot(p, "norm", 5, constant(33)); },
+       {"kernel 'rms_norm' touches 264 bytes of slot 'x', which has 256"}}, // 2 rows x 33 x 4
+      {"WidthThatOverflows",
+       [constant](auto &p) { setSlot(p, "gather", 3, constant(uint64_t(1) << 62)); },
+       {"kernel 'gather_rows' has constants that make slot 'x' empty or larger"}},
+      {"NoWidth",
+       [constant](auto &p) { setSlot(p, "norm", 5, constant(0)); },
+       {"has constants that make slot 'x' empty"}},
+      {"OutputsPastTheWeight",
+       [constant](auto &p) { setSlot(p, "linear embedding", 8, constant(41)); },
+       {"kernel 'linear.f32' touches 328 bytes of slot 'y', which has 320"}}, // 2 rows x 41 x 4
+      {"VocabularyPastTheTable",
+       [constant](auto &p) { setSlot(p, "embed", 7, constant(41)); },
+       {"touches 5248 bytes of slot 'table', which has 5120"}}, // 41 x 32 x 4
+      {"VocabularyOfTheSampler",
+       [constant](auto &p) { setSlot(p, "sample", 16, constant(39)); },
+       {"draws from 39 tokens of a vocabulary of 40"}},
+      {"HeadsThatDoNotDivide",
+       [constant](auto &p) { setSlot(p, "attention", 8, constant(0)); },
+       {"has 2 query heads for 0 of keys and values"}},
+      {"KeyWidthPastTheBlock",
+       [constant](auto &p) { setSlot(p, "attention", 10, constant(17)); },
+       {"touches 272 bytes of slot 'y', which has 256"}}, // 2 rows x 2 heads x 17 x 4
+      {"BlockStride",
+       [constant](auto &p) { setSlot(p, "kv_write", 7, constant(4096)); },
+       {"walks blocks of 4 tokens, 4096 bytes apart, 6 a sequence", "have 4, 2048 and 6"}},
+      {"ItemsPastTheRows",
+       [](auto &p) { *p.stages[0]->forwards[R2S2]->commands[0]->items = fb::Items(2, 0, 0, 0); },
+       {"kernel 'embed.f32' has 2 items a row"}},
+      {"TilesPastTheOutputs",
+       [](auto &p) { *p.stages[0]->forwards[R2S2]->commands[2]->items = fb::Items(0, 0, 0, 3); },
+       {"kernel 'linear.f32' has 3 items; 32 outputs are 2"}},
+      {"AnotherFieldForAnIndex",
+       [fieldOffset](auto &p) {
+         setSlot(p, "norm", 3, [&](const Slot &s) {
+           return Slot(s.kind(), s.access(), 0, fieldOffset(p, "seed"), s.bytes());
+         });
+       },
+       {"takes field 'row_sequence' as slot 'row_sequence' but is given 'seed'"}},
       {"Logits", [](auto &p) { p.stages[0]->forwards[R2S2]->logits = 0; }, {"logits buffer"}},
       {"LogitsIndex",
        [](auto &p) { p.stages[0]->forwards[R2S2]->logits = 500; },

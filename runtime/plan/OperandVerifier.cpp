@@ -1,0 +1,268 @@
+// What a kernel touches, worked out from its constants and held against the extents of its slots:
+// the formulas of codegen/cpu/Signatures.cpp, in bytes. Kernels trust their constants, so a plan
+// whose width or head count disagrees with its buffers must not reach one.
+#include <algorithm>
+#include <initializer_list>
+#include <string>
+
+#include "runtime/plan/Checks.h"
+
+namespace strata::checks {
+namespace {
+
+constexpr uint64_t f32Bytes = 4;
+
+/// Part `index` of `linear.q4_1` or `attention.f16.f32`; part 0 is the family.
+std::string_view namePart(std::string_view kernel, uint32_t index) {
+  for (; index > 0 && !kernel.empty(); --index)
+    kernel.remove_prefix(std::min(kernel.find('.'), kernel.size() - 1) + 1);
+  return kernel.substr(0, kernel.find('.'));
+}
+
+const fb::Field *fieldAt(const fb::BlockLayout &layout, uint64_t offset) {
+  for (uint32_t i = 0; i < count(layout.fields()); ++i)
+    if (layout.fields()->Get(i)->offset() == offset)
+      return layout.fields()->Get(i);
+  return nullptr;
+}
+
+class OperandChecker {
+public:
+  OperandChecker(const fb::Plan &plan, const fb::Stage &stage, const fb::Bucket &bucket,
+                 const fb::Command &command)
+      : plan_(plan), stage_(stage), bucket_(bucket), command_(command),
+        kernel_(text(stage.kernels()->Get(command.kernel())->name())),
+        signature_(*cpu::findSignature(kernel_)) {}
+
+  Status run();
+
+private:
+  /// `name` must be in the signature.
+  const fb::Slot &slot(std::string_view name) const {
+    auto spec = std::find_if(signature_.slots.begin(), signature_.slots.end(),
+                             [&](const cpu::SlotSpec &each) { return each.name == name; });
+    return *command_.slots()->Get(uint32_t(spec - signature_.slots.begin()));
+  }
+  uint64_t constant(std::string_view name) const { return slot(name).offset(); }
+
+  Status findRows();
+  Status checkFields() const;
+  Status checkFamily() const;
+  Status checkElementwise() const;
+  Status checkLinear() const;
+  Status checkAttention() const;
+  Status checkPaging(std::string_view state) const;
+  Status checkScratch(uint64_t width) const;
+  /// Slot `name` holds the product of `factors` in bytes; none of them is 0.
+  Status needs(std::string_view name, std::initializer_list<uint64_t> factors) const;
+
+  const fb::Plan &plan_;
+  const fb::Stage &stage_;
+  const fb::Bucket &bucket_;
+  const fb::Command &command_;
+  std::string_view kernel_;
+  const cpu::Signature &signature_;
+  bool isHead_ = false; // runs over head rows
+  uint64_t rows_ = 0;   // the most that a launch has
+};
+
+Status OperandChecker::needs(std::string_view name, std::initializer_list<uint64_t> factors) const {
+  uint64_t bytes = 1;
+  for (uint64_t factor : factors) {
+    auto product = checkedMul(bytes, factor);
+    if (!product || *product == 0 || *product > maxObjectBytes)
+      return invalid("kernel '{}' has constants that make slot '{}' empty or larger than {} bytes",
+                     kernel_, name, maxObjectBytes);
+    bytes = *product;
+  }
+  if (slot(name).bytes() < bytes)
+    return invalid("kernel '{}' touches {} bytes of slot '{}', which has {}", kernel_, bytes, name,
+                   slot(name).bytes());
+  return {};
+}
+
+Status OperandChecker::findRows() {
+  const fb::Items &items = *command_.items();
+  std::string_view family = signature_.family;
+  uint64_t perRow = family == "attention" ? constant("query_heads") : 1;
+  bool isFixed = false, mayBeHead = true;
+  if (family == "linear") {
+    const fb::Field *field = fieldAt(*stage_.step(), slot("valid_rows").offset());
+    isHead_ = field && text(field->name()) == "valid_head_rows";
+    isFixed = items.constant() != 0 && items.row() == 0 && items.head_row() == 0;
+  } else {
+    isHead_ = items.head_row() != 0;
+    mayBeHead = family != "embed" && family != "attention" && family != "kv_write";
+  }
+  uint64_t found = isHead_ ? items.head_row() : items.row();
+  uint64_t other = isHead_ ? items.row() : items.head_row();
+  bool isPerRow = found == perRow && other == 0 && items.constant() == 0;
+  if (items.sequence() != 0 || !(family == "linear" ? isFixed : isPerRow) ||
+      (isHead_ && !mayBeHead))
+    return invalid("kernel '{}' has {} items a row, {} a sequence, {} a head row and {} more; one "
+                   "is {}",
+                   kernel_, items.row(), items.sequence(), items.head_row(), items.constant(),
+                   signature_.items);
+  if (isHead_ && !bucket_.head())
+    return invalid("kernel '{}' runs over head rows of a bucket without a head", kernel_);
+  // A head alone runs over rows that a larger bucket left behind.
+  rows_ = isHead_ || bucket_.body() ? bucket_.rows() : plan_.max_rows();
+  return {};
+}
+
+// Indices come from the step block, so a slot must be the very field that the signature names.
+Status OperandChecker::checkFields() const {
+  for (uint32_t i = 0; i < signature_.slots.size(); ++i) {
+    const cpu::SlotSpec &spec = signature_.slots[i];
+    const fb::BlockLayout *layout = nullptr;
+    if (spec.kind == fb::SlotKind::Step)
+      layout = stage_.step();
+    else if (spec.kind == fb::SlotKind::Out)
+      layout = stage_.out();
+    else if (spec.kind == fb::SlotKind::Table)
+      layout = stage_.table_();
+    else
+      continue;
+    std::string expected(spec.name);
+    if (isHead_ && spec.name == "row_sequence")
+      expected = "head_sequence";
+    else if (isHead_ && spec.name == "valid_rows")
+      expected = "valid_head_rows";
+    else if (spec.name == "block_table")
+      expected += fmt::format(
+          ".{}", text(stage_.states()
+                          ->Get(slot(signature_.family == "attention" ? "k" : "state").object())
+                          ->name()));
+    const fb::Field *field = fieldAt(*layout, command_.slots()->Get(i)->offset());
+    if (!field || text(field->name()) != expected)
+      return invalid("kernel '{}' takes field '{}' as slot '{}' but is given '{}'", kernel_,
+                     expected, spec.name, field ? text(field->name()) : "none");
+  }
+  return {};
+}
+
+Status OperandChecker::checkScratch(uint64_t width) const {
+  return needs("scratch", {cpu::scratchBytes(kernel_, width)});
+}
+
+Status OperandChecker::checkPaging(std::string_view state) const {
+  const fb::StateGroup &group = *stage_.states()->Get(slot(state).object());
+  if (constant("block_tokens") != group.block_tokens() ||
+      constant("block_stride") != group.block_bytes() ||
+      constant("max_blocks") != group.blocks_per_sequence())
+    return invalid("kernel '{}' walks blocks of {} tokens, {} bytes apart, {} a sequence; those of "
+                   "state '{}' have {}, {} and {}",
+                   kernel_, constant("block_tokens"), constant("block_stride"),
+                   constant("max_blocks"), text(group.name()), group.block_tokens(),
+                   group.block_bytes(), group.blocks_per_sequence());
+  return {};
+}
+
+Status OperandChecker::checkLinear() const {
+  uint64_t columns = constant("columns"), outputs = constant("outputs");
+  STRATA_RETURN_IF_ERROR(needs("x", {rows_, columns, f32Bytes}));
+  STRATA_RETURN_IF_ERROR(needs("y", {rows_, outputs, f32Bytes}));
+  STRATA_RETURN_IF_ERROR(needs("weight", {outputs, typedBytes(namePart(kernel_, 1), columns)}));
+  if (slot("bias").kind() != fb::SlotKind::Constant)
+    STRATA_RETURN_IF_ERROR(needs("bias", {outputs, f32Bytes}));
+  uint64_t tiles = ceilDiv(outputs, uint64_t(cpu::linearTileOutputs));
+  if (command_.items()->constant() != tiles)
+    return invalid("kernel '{}' has {} items; {} outputs are {}", kernel_,
+                   command_.items()->constant(), outputs, tiles);
+  return checkScratch(columns);
+}
+
+Status OperandChecker::checkAttention() const {
+  uint64_t queryHeads = constant("query_heads"), kvHeads = constant("kv_heads");
+  uint64_t keyWidth = constant("key_width"), valueWidth = constant("value_width");
+  uint64_t tokens = constant("block_tokens");
+  STRATA_RETURN_IF_ERROR(checkPaging("k"));
+  if (kvHeads == 0 || queryHeads % kvHeads != 0 || slot("k").object() != slot("v").object())
+    return invalid("kernel '{}' has {} query heads for {} of keys and values, in states {} and {}",
+                   kernel_, queryHeads, kvHeads, slot("k").object(), slot("v").object());
+  const fb::StateGroup &group = *stage_.states()->Get(slot("k").object());
+  // Blocks that fell behind the window are another sequence's by now.
+  if (group.kind() == fb::StateKind::Window &&
+      (constant("window") == 0 || constant("window") > group.window()))
+    return invalid("kernel '{}' looks {} tokens back but state '{}' keeps {}", kernel_,
+                   constant("window"), text(group.name()), group.window());
+  STRATA_RETURN_IF_ERROR(needs("q", {rows_, queryHeads, keyWidth, f32Bytes}));
+  STRATA_RETURN_IF_ERROR(needs("y", {rows_, queryHeads, valueWidth, f32Bytes}));
+  STRATA_RETURN_IF_ERROR(needs("k", {tokens, kvHeads, typedBytes(namePart(kernel_, 1), keyWidth)}));
+  return needs("v", {tokens, kvHeads, typedBytes(namePart(kernel_, 2), valueWidth)});
+}
+
+// Every F32 buffer of the kernel has rows of `width`.
+Status OperandChecker::checkElementwise() const {
+  for (uint32_t i = 0; i < signature_.slots.size(); ++i)
+    if (signature_.slots[i].kind == fb::SlotKind::Buffer)
+      STRATA_RETURN_IF_ERROR(needs(signature_.slots[i].name, {rows_, constant("width"), f32Bytes}));
+  return {};
+}
+
+Status OperandChecker::checkFamily() const {
+  std::string_view family = signature_.family;
+  if (family == "linear")
+    return checkLinear();
+  if (family == "attention")
+    return checkAttention();
+  if (family == "embed") {
+    uint64_t width = constant("width");
+    STRATA_RETURN_IF_ERROR(needs("y", {rows_, width, f32Bytes}));
+    return needs("table", {constant("vocabulary"), typedBytes(namePart(kernel_, 1), width)});
+  }
+  if (family == "rms_norm") {
+    STRATA_RETURN_IF_ERROR(checkElementwise());
+    return needs("weight", {constant("width"), f32Bytes});
+  }
+  if (family == "rms_norm_heads") {
+    STRATA_RETURN_IF_ERROR(
+        needs("x", {rows_, constant("heads"), constant("head_width"), f32Bytes}));
+    return needs("weight", {constant("head_width"), f32Bytes});
+  }
+  if (family == "rope") {
+    uint64_t rotary = constant("rotary_width"), width = constant("head_width");
+    if (rotary % 2 != 0 || rotary > width)
+      return invalid("kernel '{}' rotates {} elements of heads of {}", kernel_, rotary, width);
+    STRATA_RETURN_IF_ERROR(needs("x", {rows_, constant("heads"), width, f32Bytes}));
+    return needs("frequencies", {rotary / 2, f32Bytes});
+  }
+  if (family == "kv_write") {
+    STRATA_RETURN_IF_ERROR(checkPaging("state"));
+    STRATA_RETURN_IF_ERROR(checkElementwise());
+    return needs("state",
+                 {constant("block_tokens"), typedBytes(namePart(kernel_, 1), constant("width"))});
+  }
+  if (family == "gather_rows") {
+    uint64_t from = bucket_.body() ? bucket_.rows() : plan_.max_rows();
+    STRATA_RETURN_IF_ERROR(needs("x", {from, constant("width"), f32Bytes}));
+    return needs("y", {rows_, constant("width"), f32Bytes});
+  }
+  if (family == "sample") {
+    uint64_t vocabulary = constant("vocabulary");
+    if (vocabulary != plan_.vocabulary_size())
+      return invalid("kernel '{}' draws from {} tokens of a vocabulary of {}", kernel_, vocabulary,
+                     plan_.vocabulary_size());
+    STRATA_RETURN_IF_ERROR(needs("logits", {rows_, vocabulary, f32Bytes}));
+    return checkScratch(vocabulary);
+  }
+  if (family == "gated" || family == "activation" || family == "add" || family == "copy_rows")
+    return checkElementwise();
+  return makeError(StatusCode::Unimplemented, "nothing is known of what kernel '{}' touches",
+                   kernel_);
+}
+
+Status OperandChecker::run() {
+  STRATA_RETURN_IF_ERROR(findRows());
+  STRATA_RETURN_IF_ERROR(checkFields());
+  return checkFamily();
+}
+
+} // namespace
+
+Status checkOperands(const fb::Plan &plan, const fb::Stage &stage, const fb::Bucket &bucket,
+                     const fb::Command &command) {
+  return OperandChecker(plan, stage, bucket, command).run();
+}
+
+} // namespace strata::checks
