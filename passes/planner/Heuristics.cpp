@@ -10,9 +10,10 @@ namespace strata::planner {
 
 namespace {
 
-/// Visited pairs: about a second.
+/// Visited pairs: up to a second each.
 constexpr uint64_t kOrdersWork = 60'000'000;
-constexpr uint64_t kRepairWork = 10'000'000;
+constexpr uint64_t kRepairWork = 30'000'000;
+constexpr int kRepairRounds = 100; ///< What is small enough for more is better searched.
 
 /// Free blocks of an address range that can grow at its end.
 class FreeBlocks {
@@ -230,7 +231,7 @@ void improveByOrders(const Component &component, const Overlaps &overlaps, Bytes
   order = bestOrder;
   uint64_t random = 0x9e3779b97f4a7c15;
   uint64_t until = placer.work() + kRepairWork;
-  while (peak > goal && placer.work() < until) {
+  for (int round = 0; round < kRepairRounds && peak > goal && placer.work() < until; ++round) {
     placer.place(order, Fit::First, std::numeric_limits<Bytes>::max(), attempt);
     Bytes attemptPeak = peakOf(component, attempt);
     if (attemptPeak < peak) {

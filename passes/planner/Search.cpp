@@ -22,7 +22,8 @@ Search::Search(const Component &component, const Overlaps &overlaps)
     beginOf_[s] += beginOf_[s - 1];
   twin_.assign(items.size(), -1);
   for (size_t k = 1; k < items.size(); ++k)
-    if (items[k] == items[k - 1]) // The same length too, so that their ranks are in order.
+    if (items[k].first == items[k - 1].first && items[k].last == items[k - 1].last &&
+        items[k].size == items[k - 1].size)
       twin_[k] = int64_t(k) - 1;
 }
 
@@ -44,7 +45,13 @@ template <class Visit> void Search::forEachOpen(uint32_t first, uint32_t last, V
 Outcome Search::run(Bytes capacity, const std::vector<uint32_t> &rank, uint64_t nodeLimit) {
   const std::vector<Item> &items = component_.items;
   capacity_ = capacity;
-  rank_ = &rank;
+  rank_ = rank;
+  // Interchangeable items are neighbours, and the first of them goes first.
+  for (size_t k = 0, end; k < items.size(); k = end) {
+    for (end = k + 1; end < items.size() && twin_[end] >= 0; ++end)
+      ;
+    std::sort(rank_.begin() + k, rank_.begin() + end);
+  }
   stopAtNode_ = nodes_ + nodeLimit;
   stopAtWork_ = work_ + std::min(nodeLimit, uint64_t(kNone) / kWorkOfNode) * kWorkOfNode;
   outOfNodes_ = false;
@@ -54,6 +61,7 @@ Outcome Search::run(Bytes capacity, const std::vector<uint32_t> &rank, uint64_t 
   crossing_.assign(component_.sections, 0);
   stacks_.assign(component_.sections, {});
   earliest_.assign(items.size(), 0);
+  failures_.assign(component_.sections, 0);
   placed_.clear();
   undo_.clear();
   candidates_.clear();
@@ -127,7 +135,8 @@ bool Search::solveRange(uint32_t first, uint32_t last, Level level) {
 bool Search::collectCandidates(uint32_t first, uint32_t last, Level level) {
   const std::vector<Item> &items = component_.items;
   // Dominance: what lies above the top of an open item at its lowest place leaves room to sink that
-  // item, and the placement with the least sum of offsets has no such room.
+  // item. Of all placements that fit, take the one with the least sum of weight * offset, where an
+  // item's weight is its size times a factor that falls with its rank: there is no such room in it.
   Bytes lowestTop = kNone;
   forEachOpen(first, last, [&](uint32_t item) {
     lowestTop = std::min(lowestTop, offsets_[item] + items[item].size);
@@ -138,16 +147,42 @@ bool Search::collectCandidates(uint32_t first, uint32_t last, Level level) {
   forEachOpen(first, last, [&](uint32_t item) {
     Bytes offset = offsets_[item];
     if (offset < level.offset || offset >= lowestTop || offset < earliest_[item] ||
-        (offset == level.offset && (*rank_)[item] < level.rank))
+        (offset == level.offset && rank_[item] < level.rank))
       return;
     if (twin_[item] >= 0 && isOpen(uint32_t(twin_[item])))
+      return;
+    if (couldSinkBelowSupport(item))
       return;
     for (uint32_t s = items[item].first; s <= items[item].last; ++s)
       if (offset + left_[s] > capacity_)
         return;
-    candidates_.push_back({offset, (*rank_)[item], item});
+    candidates_.push_back({offset, rank_[item], item});
   });
   return true;
+}
+
+/// Dominance: where an item rests on one of a later rank alone, covers it in time, and would lie as
+/// low as that one without it, the two can change places: no top rises, and the sum of weight *
+/// offset (see collectCandidates) falls, by size * size * (difference of the factors).
+bool Search::couldSinkBelowSupport(uint32_t item) const {
+  const std::vector<Item> &items = component_.items;
+  Bytes highest = 0, second = 0;
+  uint32_t support = kNoItem;
+  for (uint32_t other : overlaps_.of(item)) {
+    if (isOpen(other))
+      continue;
+    Bytes top = offsets_[other] + items[other].size;
+    if (top > highest) {
+      second = highest;
+      highest = top;
+      support = other;
+    } else {
+      second = std::max(second, top);
+    }
+  }
+  return support != kNoItem && rank_[item] < rank_[support] &&
+         items[support].first >= items[item].first && items[support].last <= items[item].last &&
+         second <= offsets_[support];
 }
 
 /// Finds the lowest offset that each open item can have (`earliest_`); whether one has none.
@@ -198,8 +233,10 @@ bool Search::stacksFit(uint32_t first, uint32_t last) {
     }
   }
   for (uint32_t s = first; s <= last; ++s)
-    if (left_[s] > 0 && stacks_[s].bottom > capacity_ - left_[s])
+    if (left_[s] > 0 && stacks_[s].bottom > capacity_ - left_[s]) {
+      ++failures_[s];
       return false;
+    }
   return true;
 }
 

@@ -28,6 +28,9 @@ public:
   const std::vector<Bytes> &offsets() const { return offsets_; }
   uint64_t nodes() const { return nodes_; } ///< Over all runs.
 
+  /// How often each section was full too early in the last run.
+  const std::vector<uint64_t> &failures() const { return failures_; }
+
   static constexpr uint64_t kWorkOfNode = 20'000;
 
 private:
@@ -63,6 +66,7 @@ private:
   bool solveParts(uint32_t first, uint32_t last, Level level);
   bool collectCandidates(uint32_t first, uint32_t last, Level level);
   bool isHopeless(uint32_t first, uint32_t last, Level level);
+  bool couldSinkBelowSupport(uint32_t item) const;
   bool stacksFit(uint32_t first, uint32_t last);
   bool raiseAboveForced(uint32_t first, uint32_t last, bool &hopeless);
   bool isOpen(uint32_t item) const { return open_[item / 64] >> (item % 64) & 1; }
@@ -77,17 +81,18 @@ private:
   const Component &component_;
   const Overlaps &overlaps_;
   std::vector<uint32_t> beginOf_; ///< Section -> the first item that starts in it.
-  std::vector<int64_t> twin_;     ///< The item before, where it is the same; else -1.
+  std::vector<int64_t> twin_;     ///< The item before, where it is interchangeable; else -1.
 
   Bytes capacity_ = 0;
-  const std::vector<uint32_t> *rank_ = nullptr;
+  std::vector<uint32_t> rank_;
   uint64_t nodes_ = 0, stopAtNode_ = 0, work_ = 0, stopAtWork_ = 0;
   bool outOfNodes_ = false;
 
-  std::vector<uint64_t> open_;  ///< A bit for each item that is not yet placed.
-  std::vector<Bytes> offsets_;  ///< Placed: where; open: the lowest offset that is left.
-  std::vector<Bytes> left_;     ///< Section -> sum of the open items.
-  std::vector<Bytes> crossing_; ///< Section -> open items live in it and in the next.
+  std::vector<uint64_t> open_;     ///< A bit for each item that is not yet placed.
+  std::vector<Bytes> offsets_;     ///< Placed: where; open: the lowest offset that is left.
+  std::vector<Bytes> left_;        ///< Section -> sum of the open items.
+  std::vector<Bytes> crossing_;    ///< Section -> open items live in it and in the next.
+  std::vector<uint64_t> failures_; ///< By section.
   // Of one node:
   std::vector<Bytes> earliest_; ///< Open item -> the lowest offset it can end at.
   std::vector<uint32_t> order_; ///< Open items.

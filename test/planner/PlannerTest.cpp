@@ -95,14 +95,11 @@ TEST(Planner, BufferThatMeetsAllLiesAtZero) {
 
 TEST(Planner, EqualsBruteForce) {
   std::mt19937_64 random(1);
-  int aboveMaximumLive = 0;
   auto compare = [&](size_t count, Time times, Time longest, Bytes largest) {
     std::vector<Buffer> buffers = randomBuffers(random, count, times, longest, largest);
-    Bytes least = leastPeak(buffers);
     Solution solution = solveChecked(problemOf(buffers));
-    ASSERT_EQ(solution.peak, least);
+    ASSERT_EQ(solution.peak, leastPeak(buffers));
     ASSERT_TRUE(solution.proven);
-    aboveMaximumLive += least > maximumLiveBytes(buffers);
   };
   for (int round = 0; round < 3000; ++round)
     compare(1 + random() % 6, 10, 6, 1 + random() % 12);
@@ -110,25 +107,31 @@ TEST(Planner, EqualsBruteForce) {
     compare(7, 8, 4, 8);
   for (int round = 0; round < 100; ++round)
     compare(8, 8, 4, 8);
-  // Where live bytes alone decide, nothing of the search would be tested.
-  EXPECT_GT(aboveMaximumLive, 5);
 }
 
-/// The buffers of `cyclic` make every placement leave a gap: maximum live bytes are not enough.
+/// Problems whose least peak is above their maximum live bytes are rare (one random problem in ten
+/// thousand), and only they test that the search exhausts; so start from three and vary the sizes.
 TEST(Planner, ProvesAPeakAboveTheMaximumLiveBytes) {
+  const std::vector<std::vector<Buffer>> seeds = {
+      {{0, 2, 3}, {1, 3, 2}, {1, 4, 2}, {3, 6, 3}, {2, 4, 2}, {0, 1, 3}, {5, 8, 3}},
+      {{6, 8, 4}, {7, 11, 4}, {3, 7, 2}, {3, 6, 3}, {4, 5, 3}, {0, 3, 4}, {5, 7, 1}, {2, 4, 3}},
+      {{3, 4, 4}, {0, 3, 5}, {3, 6, 2}, {1, 5, 1}, {5, 6, 4}, {4, 5, 3}, {4, 8, 1}, {7, 9, 5}}};
   std::mt19937_64 random(3);
-  int proved = 0;
-  for (int round = 0; round < 4000 && proved < 20; ++round) {
-    std::vector<Buffer> buffers = randomBuffers(random, 8, 6, 3, 4);
+  int above = 0;
+  for (int round = 0; round < 150; ++round) {
+    std::vector<Buffer> buffers = seeds[round % seeds.size()];
+    if (round >= 3)
+      for (Buffer &buffer : buffers)
+        buffer.size = 12 * buffer.size + Bytes(random() % 4) - 2;
     Solution solution = solveChecked(problemOf(buffers));
     ASSERT_TRUE(solution.proven);
+    ASSERT_EQ(solution.peak, leastPeak(buffers));
     if (solution.peak == maximumLiveBytes(buffers))
       continue;
-    EXPECT_EQ(solution.peak, leastPeak(buffers));
+    ++above;
     EXPECT_GT(solution.nodes, 0u);
-    ++proved;
   }
-  EXPECT_EQ(proved, 20);
+  EXPECT_GT(above, 100);
 }
 
 TEST(Planner, PeakDoesNotDependOnOrderDirectionOrUnit) {
@@ -180,7 +183,7 @@ TEST(Planner, NoNodesStillPlaces) {
 TEST(Planner, CapacityModeStopsAtTheFirstFit) {
   std::mt19937_64 random(8);
   for (int round = 0; round < 200; ++round) {
-    std::vector<Buffer> buffers = randomBuffers(random, 8, 6, 3, 4);
+    std::vector<Buffer> buffers = randomBuffers(random, 7, 6, 3, 4);
     Bytes least = leastPeak(buffers);
     Problem problem = problemOf(buffers);
     problem.capacity = least + Bytes(random() % 3);
