@@ -165,14 +165,14 @@ Action addBench(CLI::App &command) {
   auto options = std::make_shared<Options>();
   command.add_option("PLAN", options->plan, "A plan file")->required();
   options->promptOption = command.add_option("--prompt", options->prompt, "Tokens of a prompt")
-                              ->check(CLI::PositiveNumber)
+                              ->check(CLI::Range(1u, UINT32_MAX))
                               ->capture_default_str();
   options->generateOption =
       command.add_option("--generate", options->generate, "Tokens to generate")
-          ->check(CLI::PositiveNumber)
+          ->check(CLI::Range(1u, UINT32_MAX))
           ->capture_default_str();
   command.add_option("--batch", options->batch, "Sequences at once")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1u, UINT32_MAX))
       ->capture_default_str();
   command.add_option("--repeat", options->repeat, "Measurements, after one that warms up")
       ->check(CLI::Range(1, 10000))

@@ -188,7 +188,7 @@ Action addGenerate(CLI::App &command) {
   command.add_option("PLAN", options->plan, "A plan file")->required();
   options->prompt.addTo(command);
   command.add_option("--max-tokens", options->maxTokens, "Most tokens to generate")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1u, UINT32_MAX))
       ->capture_default_str();
   addSamplingFlags(command, options->sampling);
   command.add_option("--threads", options->threads, "Threads; 0: one a core")

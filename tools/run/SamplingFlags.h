@@ -12,7 +12,7 @@ inline void addSamplingFlags(CLI::App &command, SamplingParameters &sampling) {
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
   command.add_option("--top-k", sampling.topK, "Keep the K likeliest tokens; 0 keeps all")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0, INT32_MAX))
       ->capture_default_str();
   command.add_option("--top-p", sampling.topP, "Keep the likeliest tokens that sum to P")
       ->check(CLI::Range(0.0, 1.0))

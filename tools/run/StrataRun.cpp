@@ -81,7 +81,8 @@ int main(int argc, char **argv) {
     return static_cast<int>(ExitCode::Interrupted); // the command has said it in its output
   if (!status.isOk())
     return fail(exitCodeOf(status.code()), status.toString());
-  if (std::fflush(stdout) != 0)
+  // An error of an earlier flush stays in the stream, where this one has nothing left to write.
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
     return fail(ExitCode::Internal, "standard output cannot be written");
   return static_cast<int>(ExitCode::Success);
 }

@@ -97,6 +97,14 @@ class WithAPlan(EndToEnd):
         for key in ("boot", "prompt", "generation"):
             self.assertGreaterEqual(done["timings"][f"{key}_seconds"], 0)
 
+    def test_output_that_cannot_be_written(self):
+        for more in ((), ("--json",)):
+            with self.subTest(more), open("/dev/full", "w") as full:
+                command = [TOOLS["strata-run"], "generate", self.tiny, "a text", *more]
+                done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertIn("standard output cannot be written", done.stderr)
+
     def test_the_seed_decides(self):
         flags = ("generate", self.tiny, "--ids", "5,6", "--max-tokens", 20, "--temperature", 1, "--json")
         ids = [
