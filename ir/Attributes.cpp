@@ -90,8 +90,12 @@ void RopeFrequenciesAttr::print(AsmPrinter &printer) const {
 
 LogicalResult RopeFrequenciesAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                           FloatAttr theta, int64_t width, StringRef scaling,
-                                          FloatAttr factor, FloatAttr, FloatAttr,
-                                          FloatAttr originalContext, FloatAttr, FloatAttr) {
+                                          FloatAttr factor, FloatAttr low, FloatAttr high,
+                                          FloatAttr originalContext, FloatAttr betaFast,
+                                          FloatAttr betaSlow) {
+  for (FloatAttr number : {theta, factor, low, high, originalContext, betaFast, betaSlow})
+    if (!number.getValue().isFinite())
+      return emitError() << "rope parameters must be finite";
   if (!(theta.getValueAsDouble() > 0))
     return emitError() << "rope theta must be above 0";
   if (width <= 0 || width % 2 != 0)
@@ -102,6 +106,14 @@ LogicalResult RopeFrequenciesAttr::verify(function_ref<InFlightDiagnostic()> emi
     return emitError() << "rope factor must be above 0";
   if ((scaling == "llama3" || scaling == "yarn") && !(originalContext.getValueAsDouble() > 0))
     return emitError() << "rope scaling '" << scaling << "' needs its original context";
+  // The ramp of llama3 divides by the factors' distance; that of yarn takes logarithms.
+  if (scaling == "llama3" &&
+      !(low.getValueAsDouble() > 0 && low.getValueAsDouble() < high.getValueAsDouble()))
+    return emitError() << "rope scaling 'llama3' needs 0 < low_frequency_factor < "
+                          "high_frequency_factor";
+  if (scaling == "yarn" && !(theta.getValueAsDouble() > 1 && betaSlow.getValueAsDouble() > 0 &&
+                             betaFast.getValueAsDouble() >= betaSlow.getValueAsDouble()))
+    return emitError() << "rope scaling 'yarn' needs theta above 1 and beta_fast >= beta_slow > 0";
   return success();
 }
 

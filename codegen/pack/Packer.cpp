@@ -100,6 +100,12 @@ Status packWeight(const WeightRecipe &recipe, const Checkpoint *checkpoint, Segm
     if (tensor) {
       divisors.resize(recipe.shape[0]);
       dequantiseRow(*tensor->type, bytesOf(*tensor), divisors.size(), divisors.data());
+      auto wrong = std::ranges::find_if(
+          divisors, [](float divisor) { return !(divisor > 0) || std::isinf(divisor); });
+      if (wrong != divisors.end())
+        return makeError(StatusCode::InvalidData,
+                         "tensor '{}' divides rope frequency {} by {}; divisors are above 0",
+                         recipe.source, wrong - divisors.begin(), *wrong);
     }
     std::vector<float> values = ropeFrequencies(*recipe.computed, divisors);
     return sink.write(std::as_bytes(std::span(values)));

@@ -176,6 +176,35 @@ strata.model @m attributes {family = "f", hidden = 64 : i64, layers = 2 : i64,
 strata.model @m attributes {family = "f", hidden = 64 : i64, layers = 2 : i64,
     vocabulary = 512 : i64, max_context = 512 : i64, max_sequences = 4 : i64,
     max_rows = 128 : i64, devices = ["cpu:x86-64-v3"]} {
+  // expected-error @below {{rope scaling 'llama3' needs 0 < low_frequency_factor < high_frequency_factor}}
+  strata.weight @w : tensor<4xf32> computed #strata.rope_frequencies<width = 8, theta = 1.0e4, scaling = "llama3", factor = 2.0,
+      low_frequency_factor = 4.0, high_frequency_factor = 4.0, original_context = 64.0> unit "u"
+}
+
+// -----
+
+strata.model @m attributes {family = "f", hidden = 64 : i64, layers = 2 : i64,
+    vocabulary = 512 : i64, max_context = 512 : i64, max_sequences = 4 : i64,
+    max_rows = 128 : i64, devices = ["cpu:x86-64-v3"]} {
+  // expected-error @below {{rope scaling 'yarn' needs theta above 1 and beta_fast >= beta_slow > 0}}
+  strata.weight @w : tensor<4xf32> computed #strata.rope_frequencies<width = 8, theta = 1.0e4, scaling = "yarn", factor = 2.0,
+      original_context = 64.0, beta_fast = 1.0, beta_slow = 2.0> unit "u"
+}
+
+// -----
+
+strata.model @m attributes {family = "f", hidden = 64 : i64, layers = 2 : i64,
+    vocabulary = 512 : i64, max_context = 512 : i64, max_sequences = 4 : i64,
+    max_rows = 128 : i64, devices = ["cpu:x86-64-v3"]} {
+  // expected-error @below {{rope parameters must be finite}}
+  strata.weight @w : tensor<4xf32> computed #strata.rope_frequencies<width = 8, theta = 0x7FF0000000000000> unit "u"
+}
+
+// -----
+
+strata.model @m attributes {family = "f", hidden = 64 : i64, layers = 2 : i64,
+    vocabulary = 512 : i64, max_context = 512 : i64, max_sequences = 4 : i64,
+    max_rows = 128 : i64, devices = ["cpu:x86-64-v3"]} {
   // expected-error @below {{unknown rope parameter 'speed'}}
   strata.weight @w : tensor<4xf32> computed #strata.rope_frequencies<width = 8, theta = 1.0e4, speed = 2.0> unit "u"
 }
