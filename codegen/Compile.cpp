@@ -208,6 +208,18 @@ Status writeText(ModuleOp module, const std::string &path) {
   return makeError(StatusCode::Internal, "'{}' cannot be written", path);
 }
 
+/// Refuses an output that would replace what it is made from.
+Status checkOutput(const CompileOptions &options) {
+  for (const std::string &input : {options.model, options.checkpoint}) {
+    std::error_code ignored; // an output that is not there yet is no input
+    if (std::filesystem::equivalent(options.output, input, ignored))
+      return makeError(StatusCode::InvalidArgument,
+                       "-o {} would overwrite the input '{}'; name another file", options.output,
+                       input);
+  }
+  return Status::ok();
+}
+
 Status finishPlan(const Source &source, const CompileOptions &options) {
   STRATA_ASSIGN_OR_RETURN(ir::ModelOp model, onlyModel(*source.module, options.model));
   WriteOptions write;
@@ -232,6 +244,7 @@ bool isModelText(const std::string &path) {
 }
 
 Status compileModel(const CompileOptions &options) {
+  STRATA_RETURN_IF_ERROR(checkOutput(options));
   DialectRegistry registry;
   registry.insert<ir::StrataDialect>();
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
