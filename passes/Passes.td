@@ -162,7 +162,7 @@ def VerifyPlan : Strata_Pass<"verify-plan"> {
   let description = [{
     Every stage has the same buckets; dispatches follow their arena; no slot is missing against the
     kernel's signature; buffers are used only while alive; live buffers do not overlap; scratch covers
-    every dispatch; the tail table is complete.
+    every dispatch; the tail table is complete; replicas of a weight agree.
   }];
 }
 

@@ -49,6 +49,13 @@ bool fits(const cpu::SlotSpec &spec, Attribute slot) {
   return false;
 }
 
+/// A port is read where its rows arrive and written where they leave.
+bool leadsTheRightWay(StageOp stage, const cpu::SlotSpec &spec, PortSlotAttr slot) {
+  auto port = stage.lookupSymbol<PortOp>(slot.getPort().getAttr());
+  return port && spec.access == (port.getDirection() == PortDirection::input ? fb::Access::Read
+                                                                             : fb::Access::Write);
+}
+
 LogicalResult verifyDispatch(StageOp stage, DispatchOp dispatch, ArenaOp arena, int64_t position) {
   StringRef kernel = kernelName(dispatch.getKernel());
   const cpu::Signature *signature =
@@ -59,7 +66,8 @@ LogicalResult verifyDispatch(StageOp stage, DispatchOp dispatch, ArenaOp arena, 
                                   << (signature ? signature->slots.size() : 0);
   for (auto [spec, slot] : llvm::zip(signature->slots, dispatch.getSlots())) {
     StringRef name(spec.name.data(), spec.name.size());
-    if (!fits(spec, slot))
+    auto port = dyn_cast<PortSlotAttr>(slot);
+    if (!fits(spec, slot) || (port && !leadsTheRightWay(stage, spec, port)))
       return dispatch.emitOpError() << "fills slot '" << name << "' of kernel "
                                     << dispatch.getKernelAttr() << " with " << slot;
     if (auto scratch = dyn_cast<ScratchSlotAttr>(slot))
@@ -116,8 +124,29 @@ LogicalResult verifyForward(StageOp stage, ForwardOp forward) {
   return success();
 }
 
+/// Replicas of one name are one weight: its bytes are packed once, for all stages.
+LogicalResult verifyReplicas(ModelOp model) {
+  llvm::DenseMap<StringAttr, WeightOp> first;
+  for (StageOp stage : model.getOps<StageOp>())
+    for (WeightOp weight : stage.getOps<WeightOp>()) {
+      if (!weight.getLayout())
+        return weight.emitOpError() << "has no layout";
+      auto [entry, isNew] = first.try_emplace(weight.getSymNameAttr(), weight);
+      if (isNew || OperationEquivalence::isEquivalentTo(entry->second, weight,
+                                                        OperationEquivalence::IgnoreLocations))
+        continue;
+      InFlightDiagnostic diagnostic = weight.emitOpError()
+                                      << "differs from its replica on another stage";
+      diagnostic.attachNote(entry->second.getLoc()) << "the other replica is declared here";
+      return diagnostic;
+    }
+  return success();
+}
+
 struct VerifyPlanPass : OrderedPass<impl::VerifyPlanBase<VerifyPlanPass>, VerifyPlanPass> {
   LogicalResult runOnModel(ModelOp model) {
+    if (failed(verifyReplicas(model)))
+      return failure();
     std::vector<BucketShape> shapes = bucketShapes(model);
     for (StageOp stage : model.getOps<StageOp>()) {
       SmallVector<ForwardOp> forwards(stage.getOps<ForwardOp>());
