@@ -297,3 +297,56 @@ strata.model @m attributes {family = "f", hidden = 16 : i64, layers = 1 : i64,
     }
   }
 }
+
+// -----
+
+strata.model @m attributes {family = "f", hidden = 16 : i64, layers = 1 : i64,
+    vocabulary = 32 : i64, max_context = 32 : i64, max_sequences = 1 : i64, max_rows = 1 : i64,
+    devices = ["cpu:x86-64-v3"], tails = [], after = "plan-memory"} {
+  strata.stage @s0 on "cpu:x86-64-v3" layers 0 to 1 embedding scratch 0 {
+    strata.kernel @cpu.add
+    // expected-error @below {{has no layout}}
+    strata.weight @w : tensor<16xf32> from "w" unit "u"
+    strata.forward @r1s1(%step) rows 1 sequences 1 body {
+      %b:2 = strata.arena [#strata.interval<"x", 0, 1, 64>, #strata.interval<"y", 0, 1, 64>]
+          offsets [0, 64] peak 128 lower_bound 128 proven : !strata.buffer<64>, !strata.buffer<64>
+      strata.dispatch @cpu.add(%b#0, %b#1, %b#1) slots [#strata.buffer<0>, #strata.buffer<1>, #strata.buffer<2>, #strata.const<16 : i64>]
+          items <row = 1> "add" layer 0 : !strata.buffer<64>, !strata.buffer<64>, !strata.buffer<64>
+    }
+  }
+}
+
+// -----
+
+// Rows would be read from where they leave.
+strata.model @m attributes {family = "f", hidden = 16 : i64, layers = 1 : i64,
+    vocabulary = 32 : i64, max_context = 32 : i64, max_sequences = 1 : i64, max_rows = 1 : i64,
+    devices = ["cpu:x86-64-v3"], tails = [], after = "plan-memory"} {
+  strata.stage @s0 on "cpu:x86-64-v3" layers 0 to 1 embedding scratch 0 {
+    strata.kernel @cpu.add
+    strata.kernel @cpu.copy_rows
+    strata.port @out output width 16
+    strata.forward @r1s1(%step) rows 1 sequences 1 body {
+      %b:2 = strata.arena [#strata.interval<"x", 0, 1, 64>, #strata.interval<"y", 0, 1, 64>]
+          offsets [0, 64] peak 128 lower_bound 128 proven : !strata.buffer<64>, !strata.buffer<64>
+      // expected-error @below {{fills slot 'x' of kernel @cpu.copy_rows with #strata.port<@out>}}
+      strata.dispatch @cpu.copy_rows(%b#0) slots [#strata.port<@out>, #strata.buffer<0>,
+          #strata.const<16 : i64>] items <row = 1> "receive" layer 0 : !strata.buffer<64>
+    }
+  }
+}
+
+// -----
+
+strata.model @m attributes {family = "f", hidden = 16 : i64, layers = 1 : i64,
+    vocabulary = 32 : i64, max_context = 32 : i64, max_sequences = 1 : i64, max_rows = 1 : i64,
+    devices = ["cpu:x86-64-v3", "cpu:x86-64-v3"], tails = [], after = "plan-memory"} {
+  strata.stage @s0 on "cpu:x86-64-v3" layers 0 to 1 embedding scratch 0 {
+    // expected-note @below {{the other replica is declared here}}
+    strata.weight @w : tensor<16xf32> from "one" unit "u" layout "rows"
+  }
+  strata.stage @s1 on "cpu:x86-64-v3" layers 1 to 1 head scratch 0 {
+    // expected-error @below {{differs from its replica on another stage}}
+    strata.weight @w : tensor<16xf32> from "another" unit "u" layout "rows"
+  }
+}
