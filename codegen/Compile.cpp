@@ -19,6 +19,7 @@
 #include "ir/Strata.h"
 #include "models/Import.h"
 #include "passes/Passes.h"
+#include "runtime/base/MappedFile.h"
 #include "runtime/checkpoint/Checkpoint.h"
 #include "runtime/plan/MemoryTable.h"
 #include "runtime/plan/PlanFile.h"
@@ -113,11 +114,31 @@ struct Source {
   OwningOpRef<ModuleOp> module;
 };
 
+/// The parser recurses on brackets: text that nests without bound would overflow its stack.
+Status checkNesting(const std::string &path) {
+  constexpr size_t most = 256;
+  STRATA_ASSIGN_OR_RETURN(std::shared_ptr<const MappedFile> file, MappedFile::open(path));
+  size_t depth = 0;
+  for (std::byte byte : file->bytes()) {
+    char character = static_cast<char>(byte);
+    if (character == '<' || character == '[' || character == '{' || character == '(')
+      ++depth;
+    else if ((character == '>' || character == ']' || character == '}' || character == ')') &&
+             depth > 0)
+      --depth;
+    if (depth > most)
+      return makeError(StatusCode::InvalidData, "'{}' nests brackets more than {} deep", path,
+                       most);
+  }
+  return Status::ok();
+}
+
 Result<Source> readText(MLIRContext &context, const CompileOptions &options,
                         const Diagnostics &diagnostics) {
   Source source;
   if (!std::filesystem::exists(options.model))
     return makeError(StatusCode::NotFound, "there is no file '{}'", options.model);
+  STRATA_RETURN_IF_ERROR(checkNesting(options.model));
   source.module = parseSourceFile<ModuleOp>(options.model, &context);
   if (!source.module)
     return makeError(StatusCode::InvalidData, "{}", diagnostics.error());
@@ -257,6 +278,7 @@ Status compileModel(const CompileOptions &options) {
   if (options.threads != 1)
     context.setThreadPool(threads);
   context.loadAllAvailableDialects();
+  context.printOpOnDiagnostic(false); // a stage is hundreds of lines
   Diagnostics diagnostics(context, options);
   STRATA_RETURN_IF_ERROR(enableRemarks(context, options.remarksFilter));
   Result<Source> read = isModelText(options.model) ? readText(context, options, diagnostics)

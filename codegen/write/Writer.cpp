@@ -16,6 +16,7 @@
 #include "runtime/plan/PlanFile.h"
 #include "runtime/plan/PlanWriter.h"
 #include "runtime/plan/VocabularyCodec.h"
+#include "runtime/tokenizer/Tokenizer.h"
 
 using namespace mlir;
 
@@ -427,8 +428,13 @@ Status Writer::buildPlan() {
   Offset<fb::Vocabulary> vocabulary;
   if (checkpoint) {
     STRATA_ASSIGN_OR_RETURN(std::optional<Vocabulary> found, checkpoint->vocabulary());
-    if (found)
+    if (found) {
+      // What the runtime would refuse is refused now.
+      if (Result<std::unique_ptr<Tokenizer>> tokenizer = Tokenizer::create(*found);
+          !tokenizer.isOk())
+        return std::move(tokenizer).status().at("tokenizer of", checkpoint->path());
       vocabulary = encodeVocabulary(builder, *found);
+    }
   }
   std::vector<int32_t> ends(model.getEndOfGeneration().begin(), model.getEndOfGeneration().end());
   bool isStore = options.weights != "inside" && options.weights != "none";

@@ -111,8 +111,9 @@ Result<Completion> complete(Engine &engine, Request request, const InterruptScop
       else if (event.finish == FinishReason::Cancelled)
         completion.finishReason = "interrupted";
       else if (event.finish == FinishReason::NonFinite)
-        return makeError(StatusCode::Internal,
-                         "layer {} gave an infinity or NaN after {} generated tokens",
+        return makeError(StatusCode::InvalidData,
+                         "layer {} gave an infinity or NaN after {} generated tokens; the weights "
+                         "are damaged (strata-run verify compares them with their hashes)",
                          event.nonfiniteLayer, completion.ids.size());
     }
   }

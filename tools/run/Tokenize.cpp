@@ -2,7 +2,6 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <memory>
 #include <vector>
 
@@ -50,7 +49,16 @@ Result<std::string> textOf(const Options &options) {
   std::ifstream file(options.textFile, std::ios::binary);
   if (!file)
     return makeError(StatusCode::NotFound, "cannot read '{}'", options.textFile);
-  return std::string(std::istreambuf_iterator<char>(file), {});
+  constexpr size_t mostBytes = size_t{1} << 30; // the tokenizer's own limit
+  std::string text;
+  std::array<char, 1 << 16> piece;
+  while (file.read(piece.data(), piece.size()) || file.gcount() > 0) {
+    text.append(piece.data(), size_t(file.gcount()));
+    if (text.size() > mostBytes)
+      return makeError(StatusCode::InvalidArgument, "'{}' holds more than {} bytes of text",
+                       options.textFile, mostBytes);
+  }
+  return text;
 }
 
 Status tokenize(const Options &options) {
