@@ -41,7 +41,7 @@ def Strata_PortDirection : Strata_Enum<"PortDirection", "which way rows cross a 
 
 class Strata_EnumAttr<EnumAttrInfo info, string attrMnemonic>
     : EnumAttr<StrataDialect, info, attrMnemonic> {
-  let assemblyFormat = "`` $value"; // the op prints the space
+  let assemblyFormat = "$value"; // with a space before it: ops write `` and leave theirs out
 }
 def Strata_LayerKindAttr : Strata_EnumAttr<Strata_LayerKind, "layer_kind">;
 def Strata_StateKindAttr : Strata_EnumAttr<Strata_StateKind, "state_kind">;

@@ -85,7 +85,7 @@ def Strata_RopeOp : Strata_ComputeOp<"rope", [Pure, AllTypesMatch<["input", "res
                        Strata_RopePairsAttr:$pairs, Strata_I64Attr:$heads, Strata_I64Attr:$rotary_width,
                        DefaultValuedAttr<F64Attr, "1.0">:$magnitude);
   let results = (outs Strata_Activation:$result);
-  let assemblyFormat = "$input `,` $frequencies `[` $step `]` $pairs attr-dict `:` type($result)";
+  let assemblyFormat = "$input `,` $frequencies `[` $step `]` `` $pairs attr-dict `:` type($result)";
 }
 
 def Strata_KvWriteOp : Strata_ComputeOp<"kv_write", [MemoryEffects<[MemWrite]>]> {
@@ -134,7 +134,7 @@ def Strata_GatedOp : Strata_Op<"gated", [Pure, AllTypesMatch<["gate", "up", "res
   }];
   let arguments = (ins Strata_FunctionAttr:$function, Strata_Activation:$gate, Strata_Activation:$up);
   let results = (outs Strata_Activation:$result);
-  let assemblyFormat = "$function $gate `,` $up attr-dict `:` type($result)";
+  let assemblyFormat = "`` $function $gate `,` $up attr-dict `:` type($result)";
 }
 
 def Strata_ActivationOp : Strata_Op<"activation", [Pure, AllTypesMatch<["input", "result"]>]> {
@@ -146,7 +146,7 @@ def Strata_ActivationOp : Strata_Op<"activation", [Pure, AllTypesMatch<["input",
   }];
   let arguments = (ins Strata_FunctionAttr:$function, Strata_Activation:$input);
   let results = (outs Strata_Activation:$result);
-  let assemblyFormat = "$function $input attr-dict `:` type($result)";
+  let assemblyFormat = "`` $function $input attr-dict `:` type($result)";
 }
 
 def Strata_AddOp : Strata_Op<"add", [Pure, Commutative, AllTypesMatch<["lhs", "rhs", "result"]>]> {

@@ -38,7 +38,7 @@ def Strata_PortOp : Strata_Op<"port", [Symbol, HasParent<"StageOp">]> {
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Strata_PortDirectionAttr:$direction, Strata_I64Attr:$width);
-  let assemblyFormat = "$sym_name $direction `width` $width attr-dict";
+  let assemblyFormat = "$sym_name `` $direction `width` $width attr-dict";
 }
 
 def Strata_HandoffOp : Strata_Op<"handoff", [

@@ -99,7 +99,7 @@ def Strata_StateOp : Strata_Op<"state", [Symbol, ParentOneOf<["ModelOp", "StageO
     DenseI64ArrayAttr:$layers
   );
   let assemblyFormat = [{
-    $sym_name $kind ($window^)? `block_tokens` $block_tokens `components` $components `layers` $layers
+    $sym_name `` $kind ($window^)? `block_tokens` $block_tokens `components` $components `layers` $layers
     attr-dict
   }];
   let hasVerifier = 1;
