@@ -147,7 +147,8 @@ Result<Source> readText(MLIRContext &context, const CompileOptions &options,
   // A text may have been edited since verify-plan saw it, and the writer relies on that pass.
   std::span<const std::string_view> order = pipelinePasses();
   auto nameOf = [](std::string_view pass) { return StringRef(pass.data(), pass.size()); };
-  if (model.getAfter() == nameOf(order.back()))
+  bool writesPlan = options.emit == Emit::Plan && options.emitAfter.empty();
+  if (writesPlan && model.getAfter() == nameOf(order.back()))
     model.setAfter(nameOf(order[order.size() - 2]));
   if (!options.checkpoint.empty()) {
     STRATA_ASSIGN_OR_RETURN(source.checkpoint, Checkpoint::open(options.checkpoint));
