@@ -1,6 +1,7 @@
 // Steps through a whole plan against the model's equations in double, and against each other bit
 // for bit: through every bucket, split, number of workers and order of blocks.
 #include "runtime/stage/PlanExecutor.h"
+#include "codegen/cpu/KernelTable.h"
 
 #include <algorithm>
 #include <cmath>
@@ -194,7 +195,18 @@ TEST_F(PlanExecutorTest, WindowsTakeWhatTheyHold) {
   group.kind = fb::StateKind::Window;
   group.window = 5;
   group.promised_blocks = 9;
-  ASSERT_TRUE(writeTinyPlan(folder_ / "a", plan, TinyModel()).isOk());
+  // What the state keeps is all that attention may look at.
+  for (auto &forward : plan.stages[0]->forwards)
+    for (auto &command : forward->commands) {
+      const cpu::Signature &signature =
+          *cpu::findSignature(plan.stages[0]->kernels[command->kernel]->name);
+      for (size_t i = 0; i < signature.slots.size(); ++i)
+        if (signature.slots[i].name == "window")
+          command->slots[i] =
+              fb::Slot(fb::SlotKind::Constant, fb::Access::None, 0, group.window, 0);
+    }
+  Status written = writeTinyPlan(folder_ / "a", plan, TinyModel());
+  ASSERT_TRUE(written.isOk()) << written.toString();
   Driver promise(folder_ / "a", {.threads = 1});
   Driver two(folder_ / "a", {.threads = 1, .sequences = 2, .kvTokens = 1000});
   ASSERT_TRUE(promise.isBooted() && two.isBooted()) << promise.status().toString();
