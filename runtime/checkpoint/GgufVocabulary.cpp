@@ -56,12 +56,34 @@ Status readTokens(const GgufFile &file, Vocabulary &vocabulary) {
   return Status::ok();
 }
 
+/// What SentencePiece does to a text before its unigram model sees it.
+Status readTextSteps(const GgufFile &file, Vocabulary &vocabulary) {
+  constexpr std::string_view key = "tokenizer.ggml.precompiled_charsmap";
+  if (const GgufValue *map = file.find(key)) {
+    if (!map->isArray || (map->type != GgufType::U8 && map->type != GgufType::I8))
+      return makeError(StatusCode::InvalidData, "key '{}' is {}{}; it must be an array of u8", key,
+                       map->isArray ? "an array of " : "", ggufTypeName(map->type));
+    if (map->count > 0)
+      vocabulary.steps.push_back(
+          {TextStep::Kind::CharacterMap,
+           {},
+           {reinterpret_cast<const char *>(map->bytes.data()), map->bytes.size()}});
+  }
+  STRATA_ASSIGN_OR_RETURN(std::optional<bool> collapses,
+                          file.boolean("tokenizer.ggml.remove_extra_whitespaces"));
+  if (collapses.value_or(false)) {
+    vocabulary.steps.push_back({TextStep::Kind::Replace, "^ +| +$", ""});
+    vocabulary.steps.push_back({TextStep::Kind::Replace, " {2,}", " "});
+  }
+  return Status::ok();
+}
+
 Status readScores(const GgufFile &file, Vocabulary &vocabulary) {
   constexpr std::string_view key = "tokenizer.ggml.scores";
   STRATA_ASSIGN_OR_RETURN(const GgufValue *scores, findArray(file, key, GgufType::F32));
   if (!scores)
     return makeError(StatusCode::InvalidData,
-                     "a SentencePiece vocabulary merges by score but key '{}' is absent", key);
+                     "a SentencePiece vocabulary needs scores but key '{}' is absent", key);
   STRATA_RETURN_IF_ERROR(checkLength(key, scores->count, vocabulary));
   vocabulary.scores.resize(scores->count);
   std::memcpy(vocabulary.scores.data(), scores->bytes.data(), scores->bytes.size());
@@ -100,10 +122,12 @@ Result<std::optional<Vocabulary>> readGgufVocabulary(const GgufFile &file) {
     vocabulary.model = VocabularyModel::ByteLevelBpe;
   else if (*model == "llama")
     vocabulary.model = VocabularyModel::SentencePieceBpe;
+  else if (*model == "t5")
+    vocabulary.model = VocabularyModel::Unigram;
   else
     return makeError(StatusCode::Unimplemented,
-                     "the tokenizer model '{}' is not read; 'gpt2' (byte-level BPE) and 'llama' "
-                     "(SentencePiece BPE) are",
+                     "the tokenizer model '{}' is not read; 'gpt2' (byte-level BPE), 'llama' "
+                     "(SentencePiece BPE) and 't5' (unigram) are",
                      printable(*model));
   STRATA_RETURN_IF_ERROR(readTokens(file, vocabulary));
 
@@ -124,8 +148,10 @@ Result<std::optional<Vocabulary>> readGgufVocabulary(const GgufFile &file) {
     vocabulary.addBos = named.addBos;
   } else {
     STRATA_RETURN_IF_ERROR(readScores(file, vocabulary));
-    vocabulary.addBos = true;
+    vocabulary.addBos = vocabulary.model == VocabularyModel::SentencePieceBpe;
     vocabulary.addSpacePrefix = true;
+    if (vocabulary.model == VocabularyModel::Unigram)
+      STRATA_RETURN_IF_ERROR(readTextSteps(file, vocabulary));
   }
 
   STRATA_ASSIGN_OR_RETURN(vocabulary.bosId,
@@ -145,8 +171,9 @@ Result<std::optional<Vocabulary>> readGgufVocabulary(const GgufFile &file) {
     return makeError(StatusCode::InvalidData, "key 'tokenizer.ggml.add_eos_token' is true but key "
                                               "'tokenizer.ggml.eos_token_id' names no token");
   vocabulary.addBos = addBos.value_or(vocabulary.addBos && vocabulary.bosId >= 0);
-  vocabulary.addEos = addEos.value_or(false);
-  if (vocabulary.model == VocabularyModel::SentencePieceBpe)
+  vocabulary.addEos =
+      addEos.value_or(vocabulary.model == VocabularyModel::Unigram && vocabulary.eosId >= 0);
+  if (vocabulary.model != VocabularyModel::ByteLevelBpe)
     vocabulary.addSpacePrefix = addSpacePrefix.value_or(true);
 
   std::vector<int32_t> ends;

@@ -43,6 +43,7 @@ private:
   Status loadSingleFile();
   Status loadShards();
   Status addTensor(const SafetensorsEntry &entry, const std::string &file);
+  Status refuseScaledTensors() const;
 
   std::vector<SafetensorsFile> files_; ///< Keep the mappings alive.
 };
@@ -64,6 +65,25 @@ const WeightType *weightTypeOfDtype(std::string dtype) {
                  [](unsigned char c) { return char(std::tolower(c)); });
   const WeightType *type = findWeightType(dtype);
   return type && type->isPlain() ? type : nullptr;
+}
+
+/// Weights that another tool quantised lie in tensors of names and layouts of its own.
+Status refuseQuantization(const Json &config) {
+  for (std::string_view key : {"quantization_config", "compression_config"}) {
+    const Json *quantization = findMember(config, key);
+    if (!quantization)
+      continue;
+    const Json *method =
+        quantization->is_object() ? findMember(*quantization, "quant_method") : nullptr;
+    return makeError(StatusCode::Unimplemented,
+                     "config.json: '{}' says that the weights are quantised by '{}', which is not "
+                     "read; take the model's unquantised folder or a GGUF file of it",
+                     key,
+                     method && method->is_string()
+                         ? printable(method->get_ref<const std::string &>())
+                         : "an unnamed method");
+  }
+  return Status::ok();
 }
 
 /// A shard is a file of the same folder and never a way out of it.
@@ -155,6 +175,21 @@ Status HuggingFaceCheckpoint::loadShards() {
   return Status::ok();
 }
 
+/// An 8-bit weight with scales beside it would be read as if it had none. After indexTensors().
+Status HuggingFaceCheckpoint::refuseScaledTensors() const {
+  for (const Tensor &tensor : tensors_) {
+    if (tensor.type->name != "f8_e4m3")
+      continue;
+    for (const char *suffix : {"_scale_inv", "_scale"})
+      if (const Tensor *scale = find(tensor.name + suffix))
+        return makeError(StatusCode::Unimplemented,
+                         "tensor '{}' is F8_E4M3 with scales in '{}', which are not read; take the "
+                         "model's BF16 folder or a GGUF file of it",
+                         printable(tensor.name), printable(scale->name));
+  }
+  return Status::ok();
+}
+
 Status HuggingFaceCheckpoint::load() {
   if (!has("config.json"))
     return makeError(StatusCode::NotFound,
@@ -162,6 +197,7 @@ Status HuggingFaceCheckpoint::load() {
                      "config.json",
                      path_);
   STRATA_ASSIGN_OR_RETURN(config_, readJsonFile(inFolder("config.json")));
+  STRATA_RETURN_IF_ERROR(refuseQuantization(config_));
   if (has("generation_config.json")) {
     STRATA_ASSIGN_OR_RETURN(generationConfig_, readJsonFile(inFolder("generation_config.json")));
   }
@@ -174,7 +210,8 @@ Status HuggingFaceCheckpoint::load() {
                      "folder '{}' has neither {} nor {}; name its config.json itself for a plan "
                      "without weights",
                      path_, singleFile, indexFile);
-  return indexTensors();
+  STRATA_RETURN_IF_ERROR(indexTensors());
+  return refuseScaledTensors();
 }
 
 } // namespace

@@ -33,6 +33,7 @@ private:
   Status readModelOptions();
   Status readTokens();
   Status addToken(const std::string &text, const Json &id, TokenKind kind);
+  template <class KindOf> Status readUnigramTokens(const Json &vocab, const KindOf &kindOf);
   Status readMerges();
   Status scoreByMerges();
   Status readSpecialTokens();
@@ -52,6 +53,7 @@ private:
   const TokenizerDocuments &documents_;
   const Json *model_ = nullptr;
   Vocabulary vocabulary_;
+  bool byteFallback_ = false;
   std::unordered_map<std::string, int32_t> ids_;
   std::vector<Merge> merges_;
 };
@@ -77,18 +79,37 @@ Status TokenizerJsonReader::readModelOptions() {
   std::string type = model_->contains("merges") ? "BPE" : "";
   if (const Json *stated = findMember(*model_, "type"))
     type = stated->is_string() ? stated->get<std::string>() : "";
-  if (type != "BPE")
+  if (type != "BPE" && type != "Unigram")
     return makeError(StatusCode::Unimplemented,
-                     "tokenizer.json: a model of type '{}' is not read; 'BPE' is", printable(type));
+                     "tokenizer.json: a model of type '{}' is not read; 'BPE' and 'Unigram' are",
+                     printable(type));
   for (std::string_view key : {"dropout", "continuing_subword_prefix", "end_of_word_suffix"})
     STRATA_RETURN_IF_ERROR(refuseOption(*model_, key));
 
   STRATA_ASSIGN_OR_RETURN(TokenizerText text, readTokenizerText(documents_.tokenizer));
   STRATA_ASSIGN_OR_RETURN(bool byteFallback, booleanMember(*model_, "byte_fallback", false));
   STRATA_ASSIGN_OR_RETURN(bool ignoreMerges, booleanMember(*model_, "ignore_merges", false));
+  vocabulary_.steps = std::move(text.steps);
+  vocabulary_.addSpacePrefix = text.addSpacePrefix;
+  vocabulary_.prefixStartOnly = text.prefixStartOnly;
+  vocabulary_.prefixUnlessSpace = text.prefixUnlessSpace;
+  vocabulary_.splitAtSpaces = text.splitAtSpaces;
+  byteFallback_ = byteFallback;
+  if (type == "Unigram") {
+    if (!text.spacesBecomeMarks)
+      return makeError(StatusCode::Unimplemented,
+                       "tokenizer.json: a 'Unigram' model without U+2581 for spaces is not read");
+    vocabulary_.model = VocabularyModel::Unigram;
+    return Status::ok();
+  }
   if (text.byteLevel) {
     vocabulary_.model = VocabularyModel::ByteLevelBpe;
-    vocabulary_.preTokenizer = {"tokenizer.json", std::move(text.patterns)};
+    bool isolates = std::all_of(text.uses.begin(), text.uses.end(), [](PatternUse use) {
+      return use.behavior == SplitBehavior::Isolated; // then an inverted match cuts alike
+    });
+    if (isolates)
+      text.uses.clear();
+    vocabulary_.preTokenizer = {"tokenizer.json", std::move(text.patterns), std::move(text.uses)};
     vocabulary_.ignoreMerges = ignoreMerges;
     return Status::ok();
   }
@@ -101,7 +122,6 @@ Status TokenizerJsonReader::readModelOptions() {
                      "tokenizer.json: 'ignore_merges' without a 'ByteLevel' pre_tokenizer is not "
                      "read");
   vocabulary_.model = VocabularyModel::SentencePieceBpe;
-  vocabulary_.addSpacePrefix = text.addSpacePrefix;
   return Status::ok();
 }
 
@@ -129,9 +149,11 @@ Status TokenizerJsonReader::addToken(const std::string &text, const Json &id, To
 }
 
 Status TokenizerJsonReader::readTokens() {
+  bool isUnigram = vocabulary_.model == VocabularyModel::Unigram;
   const Json *vocab = findMember(*model_, "vocab");
-  if (!vocab || !vocab->is_object() || vocab->empty())
-    return malformed("the object 'model.vocab' is missing or empty");
+  if (!vocab || (isUnigram ? !vocab->is_array() : !vocab->is_object()) || vocab->empty())
+    return malformed(
+        fmt::format("the {} 'model.vocab' is missing or empty", isUnigram ? "array" : "object"));
   const Json *added = findMember(documents_.tokenizer, "added_tokens");
   if (added && !added->is_array())
     return malformed(fmt::format("'added_tokens' is {}; it must be an array", jsonKind(*added)));
@@ -142,8 +164,11 @@ Status TokenizerJsonReader::readTokens() {
     if (id.is_number_unsigned())
       largest = std::max(largest, id.get<uint64_t>());
   };
-  for (const auto &[text, id] : vocab->items())
-    consider(id);
+  if (isUnigram)
+    largest = vocab->size() - 1;
+  else
+    for (const auto &[text, id] : vocab->items())
+      consider(id);
   if (added)
     for (const Json &token : *added)
       if (const Json *id = findMember(token, "id"))
@@ -153,10 +178,16 @@ Status TokenizerJsonReader::readTokens() {
   vocabulary_.kinds.assign(size, TokenKind::Unused);
   ids_.reserve(entries);
 
-  bool hasByteTokens = vocabulary_.model == VocabularyModel::SentencePieceBpe;
-  for (const auto &[text, id] : vocab->items()) {
-    bool isByte = hasByteTokens && text.size() == 6 && text.starts_with("<0x") && text[5] == '>';
-    STRATA_RETURN_IF_ERROR(addToken(text, id, isByte ? TokenKind::Byte : TokenKind::Normal));
+  auto kindOf = [&](std::string_view text) {
+    bool isByte = byteFallback_ && vocabulary_.model != VocabularyModel::ByteLevelBpe &&
+                  text.size() == 6 && text.starts_with("<0x") && text[5] == '>';
+    return isByte ? TokenKind::Byte : TokenKind::Normal;
+  };
+  if (isUnigram) {
+    STRATA_RETURN_IF_ERROR(readUnigramTokens(*vocab, kindOf));
+  } else {
+    for (const auto &[text, id] : vocab->items())
+      STRATA_RETURN_IF_ERROR(addToken(text, id, kindOf(text)));
   }
   for (size_t i = 0; added && i < added->size(); ++i) {
     const Json &token = (*added)[i];
@@ -164,16 +195,19 @@ Status TokenizerJsonReader::readTokens() {
     if (!content || !content->is_string() || !id)
       return malformed(fmt::format("entry {} of 'added_tokens' has no 'content' or no 'id'", i));
     const auto &text = content->get_ref<const std::string &>();
-    for (std::string_view flag : {"single_word", "lstrip", "rstrip"}) {
-      STRATA_ASSIGN_OR_RETURN(bool set, booleanMember(token, flag, false));
-      if (set)
-        return makeError(StatusCode::Unimplemented,
-                         "tokenizer.json: the added token '{}' has '{}', which is not read",
-                         printable(text), flag);
-    }
+    TokenRule rule{-1};
+    STRATA_ASSIGN_OR_RETURN(rule.stripLeft, booleanMember(token, "lstrip", false));
+    STRATA_ASSIGN_OR_RETURN(rule.stripRight, booleanMember(token, "rstrip", false));
+    STRATA_ASSIGN_OR_RETURN(rule.singleWord, booleanMember(token, "single_word", false));
+    STRATA_ASSIGN_OR_RETURN(rule.normalized, booleanMember(token, "normalized", false));
+    // Without steps the normalised text is the text itself.
+    rule.normalized = rule.normalized && !vocabulary_.steps.empty();
     STRATA_ASSIGN_OR_RETURN(bool special, booleanMember(token, "special", false));
     STRATA_RETURN_IF_ERROR(
         addToken(text, *id, special ? TokenKind::Control : TokenKind::UserDefined));
+    rule.id = id->get<int32_t>();
+    if (rule.stripLeft || rule.stripRight || rule.singleWord || rule.normalized)
+      vocabulary_.tokenRules.push_back(rule);
   }
   for (size_t id = 0; id < size; ++id)
     if (vocabulary_.kinds[id] == TokenKind::Unused)
@@ -181,7 +215,33 @@ Status TokenizerJsonReader::readTokens() {
   return Status::ok();
 }
 
+/// A list of token and score, by id.
+template <class KindOf>
+Status TokenizerJsonReader::readUnigramTokens(const Json &vocab, const KindOf &kindOf) {
+  vocabulary_.scores.assign(vocabulary_.tokens.size(), 0);
+  for (size_t id = 0; id < vocab.size(); ++id) {
+    const Json &entry = vocab[id];
+    if (!entry.is_array() || entry.size() != 2 || !entry[0].is_string() || !entry[1].is_number())
+      return malformed(fmt::format("entry {} of 'model.vocab' must be a token and a score", id));
+    const auto &text = entry[0].get_ref<const std::string &>();
+    STRATA_RETURN_IF_ERROR(addToken(text, Json(uint64_t(id)), kindOf(text)));
+    vocabulary_.scores[id] = entry[1].get<float>();
+  }
+  if (const Json *unknown = findMember(*model_, "unk_id")) {
+    if (!unknown->is_number_unsigned() || unknown->get<uint64_t>() >= vocab.size())
+      return malformed(fmt::format("'model.unk_id' is {}; it must be 0 to {}",
+                                   printable(unknown->dump(-1, ' ', true)), vocab.size() - 1));
+    vocabulary_.unknownId = unknown->get<int32_t>();
+  }
+  return Status::ok();
+}
+
 Status TokenizerJsonReader::readMerges() {
+  if (vocabulary_.model == VocabularyModel::Unigram) {
+    if (vocabulary_.unknownId >= 0)
+      vocabulary_.kinds[vocabulary_.unknownId] = TokenKind::Unknown;
+    return Status::ok();
+  }
   const Json *list = findMember(*model_, "merges");
   if (!list || !list->is_array())
     return malformed("the array 'model.merges' is missing");

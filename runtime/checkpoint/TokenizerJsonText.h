@@ -7,15 +7,26 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/base/Status.h"
+#include "runtime/tokenizer/Vocabulary.h"
 
 namespace strata {
 
 /// Both fields together say which kind of BPE the file holds.
 struct TokenizerText {
   bool byteLevel = false;            ///< Bytes become printable code points.
-  std::vector<std::string> patterns; ///< Byte-level: as in PreTokenizer.
-  bool spacesBecomeMarks = false;    ///< SentencePiece: every space becomes U+2581.
-  bool addSpacePrefix = false;       ///< SentencePiece: before the text and after special tokens.
+  std::vector<std::string> patterns; ///< Byte-level: as in PreTokenizer, with a use for each.
+  std::vector<PatternUse> uses;
+  std::vector<TextStep> steps;    ///< As in Vocabulary.
+  bool spacesBecomeMarks = false; ///< SentencePiece: every space becomes U+2581.
+  bool addSpacePrefix = false;    ///< As in Vocabulary, like those that follow.
+  bool prefixStartOnly = false;
+  bool prefixUnlessSpace = false;
+  bool splitAtSpaces = false;
+
+  void addPattern(std::string pattern, PatternUse use = {}) {
+    patterns.push_back(std::move(pattern));
+    uses.push_back(use);
+  }
 };
 
 /// `tokenizer` is the whole document. Errors: Unimplemented for a step that is not read, by name;

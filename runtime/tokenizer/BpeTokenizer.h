@@ -1,8 +1,10 @@
-// What byte-level and SentencePiece tokenizers share: special tokens, BOS and EOS around the text
-// in between.
+// What all tokenizers share: special tokens, text steps, BOS and EOS around the text in between.
 #pragma once
 
+#include <optional>
+
 #include "runtime/tokenizer/SpecialTokens.h"
+#include "runtime/tokenizer/TextNormalizer.h"
 #include "runtime/tokenizer/Tokenizer.h"
 
 namespace strata {
@@ -13,18 +15,28 @@ public:
                                       const EncodeOptions &options) const final;
   std::string piece(int32_t id, bool special) const final;
 
+  /// Compiles the text steps; before the first use. Errors: InvalidData.
+  Status prepare();
+
 protected:
   explicit BpeTokenizer(Vocabulary vocabulary);
 
-  /// Appends the ids of a text without special tokens. `opens`: it starts the input or follows a
-  /// special token.
-  virtual Status encodeText(std::string_view text, bool opens, std::vector<int32_t> &ids) const = 0;
+  /// Appends the ids of a text without special tokens, after the text steps. `starts`: it begins
+  /// the input.
+  virtual Status encodeText(std::string_view text, bool starts,
+                            std::vector<int32_t> &ids) const = 0;
 
   /// The bytes of a token that is neither control nor unknown.
   virtual std::string textOf(int32_t id) const = 0;
 
 private:
+  Status encodeFragment(std::string_view text, bool starts, bool parseSpecial,
+                        std::vector<int32_t> &ids) const;
+
   SpecialTokens userDefined_, allSpecial_;
+  std::optional<TextNormalizer> normalizer_;
+  /// Those that are found in the text that the steps made.
+  std::unique_ptr<SpecialTokens> normalizedUserDefined_, normalizedSpecial_;
 };
 
 /// Ids of the tokens that merging may produce, in the order in which they claim a text: ordinary
@@ -35,8 +47,6 @@ std::vector<int32_t> mergeableIds(const Vocabulary &vocabulary);
 // The vocabulary has passed the checks of Tokenizer::create.
 Result<std::unique_ptr<Tokenizer>> createByteLevelBpe(Vocabulary vocabulary);
 Result<std::unique_ptr<Tokenizer>> createSentencePieceBpe(Vocabulary vocabulary);
-
-/// U+2581 (the SentencePiece space) to a space.
-std::string unescapeSpaces(std::string_view text);
+Result<std::unique_ptr<Tokenizer>> createUnigram(Vocabulary vocabulary);
 
 } // namespace strata

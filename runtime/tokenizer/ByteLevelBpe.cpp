@@ -86,7 +86,7 @@ public:
   Status build();
 
 private:
-  Status encodeText(std::string_view text, bool opens, std::vector<int32_t> &ids) const override;
+  Status encodeText(std::string_view text, bool starts, std::vector<int32_t> &ids) const override;
   std::string textOf(int32_t id) const override { return std::string(tokenBytes_[id]); }
 
   Status buildTokenBytes();
@@ -195,16 +195,20 @@ Status ByteLevelBpe::encodePiece(std::string_view piece, PairMerging &merging,
   return Status::ok();
 }
 
-Status ByteLevelBpe::encodeText(std::string_view text, bool, std::vector<int32_t> &ids) const {
-  auto ends = splitter_.split(text);
-  if (!ends.isOk())
-    return ends.status();
-  PairMerging merging;
-  size_t begin = 0;
-  for (size_t end : *ends) {
-    STRATA_RETURN_IF_ERROR(encodePiece(text.substr(begin, end - begin), merging, ids));
-    begin = end;
+Status ByteLevelBpe::encodeText(std::string_view text, bool starts,
+                                std::vector<int32_t> &ids) const {
+  std::string prefixed;
+  if (vocabulary_.addSpacePrefix && (starts || !vocabulary_.prefixStartOnly) &&
+      !(vocabulary_.prefixUnlessSpace && text.starts_with(' '))) {
+    prefixed.append(" ").append(text);
+    text = prefixed;
   }
+  auto pieces = splitter_.split(text);
+  if (!pieces.isOk())
+    return pieces.status();
+  PairMerging merging;
+  for (auto [begin, end] : *pieces)
+    STRATA_RETURN_IF_ERROR(encodePiece(text.substr(begin, end - begin), merging, ids));
   return Status::ok();
 }
 
@@ -214,6 +218,7 @@ Result<std::unique_ptr<Tokenizer>> createByteLevelBpe(Vocabulary vocabulary) {
   STRATA_ASSIGN_OR_RETURN(PatternSplitter splitter,
                           PatternSplitter::create(vocabulary.preTokenizer));
   auto tokenizer = std::make_unique<ByteLevelBpe>(std::move(vocabulary), std::move(splitter));
+  STRATA_RETURN_IF_ERROR(tokenizer->prepare());
   STRATA_RETURN_IF_ERROR(tokenizer->build());
   return std::unique_ptr<Tokenizer>(std::move(tokenizer));
 }

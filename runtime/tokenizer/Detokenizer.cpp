@@ -8,7 +8,8 @@ constexpr std::string_view replacement = "\uFFFD";
 
 Detokenizer::Detokenizer(const Tokenizer &tokenizer, bool special, bool atStart)
     : tokenizer_(&tokenizer), special_(special),
-      dropSpace_(atStart && tokenizer.vocabulary().addSpacePrefix) {}
+      dropSpace_(atStart && tokenizer.vocabulary().addSpacePrefix &&
+                 tokenizer.vocabulary().model != VocabularyModel::ByteLevelBpe) {}
 
 std::string Detokenizer::push(int32_t id) {
   std::string piece = tokenizer_->piece(id, special_);

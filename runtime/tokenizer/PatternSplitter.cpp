@@ -25,21 +25,61 @@ struct MatchDataDeleter {
   void operator()(pcre2_match_data *data) const { pcre2_match_data_free(data); }
 };
 
-/// Cuts `text` between valid UTF-8 and other bytes. An odd entry (counted from 0) ends a run of
-/// other bytes, an even one a run of valid UTF-8, which may be empty.
-std::vector<size_t> runsOfValidity(std::string_view text) {
-  std::vector<size_t> ends;
-  bool valid = true;
+/// A run of valid UTF-8, or of other bytes.
+struct Run {
+  size_t end;
+  bool valid;
+};
+
+std::vector<Run> runsOfValidity(std::string_view text) {
+  std::vector<Run> runs;
   for (size_t i = 0; i < text.size();) {
     Utf8Sequence sequence = readUtf8(text.substr(i, 4));
-    if ((sequence.kind == Utf8Sequence::Character) != valid) {
-      ends.push_back(i);
-      valid = !valid;
-    }
+    bool valid = sequence.kind == Utf8Sequence::Character;
     i += sequence.length;
+    if (runs.empty() || runs.back().valid != valid)
+      runs.push_back({i, valid});
+    else
+      runs.back().end = i;
   }
-  ends.push_back(text.size());
-  return ends;
+  return runs;
+}
+
+/// A match of a pattern, or a gap between two.
+struct Part {
+  size_t end;
+  bool isMatch;
+};
+
+/// What a pattern's use makes of a piece that was cut into `parts`.
+void arrange(const std::vector<Part> &parts, PatternUse use, size_t begin,
+             std::vector<PatternSplitter::Piece> &pieces) {
+  size_t first = pieces.size();
+  bool formerMatched = false;
+  for (const Part &part : parts) {
+    bool matched = part.isMatch != use.invert;
+    bool joins = false;
+    switch (use.behavior) {
+    case SplitBehavior::Isolated:
+    case SplitBehavior::Removed:
+      break;
+    case SplitBehavior::MergedWithPrevious:
+      joins = matched && !formerMatched;
+      break;
+    case SplitBehavior::MergedWithNext:
+      joins = !matched && formerMatched;
+      break;
+    case SplitBehavior::Contiguous:
+      joins = matched == formerMatched;
+      break;
+    }
+    if (joins && pieces.size() > first)
+      pieces.back().end = part.end;
+    else if (!matched || use.behavior != SplitBehavior::Removed)
+      pieces.push_back({begin, part.end});
+    formerMatched = matched;
+    begin = part.end;
+  }
 }
 
 } // namespace
@@ -55,6 +95,10 @@ Result<PatternSplitter> PatternSplitter::create(PreTokenizer preTokenizer) {
                      "pre-tokeniser '{}' is not known: it has no patterns; byte-level BPE needs at "
                      "least one",
                      preTokenizer.name);
+  if (!preTokenizer.uses.empty() && preTokenizer.uses.size() != preTokenizer.patterns.size())
+    return makeError(StatusCode::InvalidData,
+                     "pre-tokeniser '{}' has {} patterns but {} uses; each has one, or none has",
+                     preTokenizer.name, preTokenizer.patterns.size(), preTokenizer.uses.size());
   PatternSplitter splitter;
   for (size_t i = 0; i < preTokenizer.patterns.size(); ++i) {
     const std::string &pattern = preTokenizer.patterns[i];
@@ -81,22 +125,22 @@ Result<PatternSplitter> PatternSplitter::create(PreTokenizer preTokenizer) {
   return splitter;
 }
 
-Status PatternSplitter::splitPiece(size_t pattern, std::string_view text, size_t begin, size_t end,
-                                   void *match, std::vector<size_t> &ends) const {
+Status PatternSplitter::splitPiece(size_t pattern, std::string_view text, Piece piece, void *match,
+                                   std::vector<Piece> &pieces) const {
   auto *data = static_cast<pcre2_match_data *>(match);
   // The piece is the whole subject: its ends are the text's ends to look-around.
-  std::string_view piece = text.substr(begin, end - begin);
-  auto subject = reinterpret_cast<PCRE2_SPTR>(piece.data());
-  size_t last = 0; // the end of the last cut
-  auto cutAt = [&](size_t place) {
+  std::string_view subject = text.substr(piece.begin, piece.end - piece.begin);
+  std::vector<Part> parts;
+  size_t last = 0; // the end of the last part
+  auto cutAt = [&](size_t place, bool isMatch) {
     if (place > last)
-      ends.push_back(begin + place);
+      parts.push_back({piece.begin + place, isMatch});
     last = place;
   };
-  for (size_t from = 0; from < piece.size();) {
+  for (size_t from = 0; from < subject.size();) {
     auto run = [&](uint32_t options) {
-      return pcre2_match(codes_[pattern].get(), subject, piece.size(), from,
-                         PCRE2_NO_UTF_CHECK | options, data, context_.get());
+      return pcre2_match(codes_[pattern].get(), reinterpret_cast<PCRE2_SPTR>(subject.data()),
+                         subject.size(), from, PCRE2_NO_UTF_CHECK | options, data, context_.get());
     };
     int found = run(0);
     if (found == PCRE2_ERROR_JIT_STACKLIMIT) // the interpreter keeps its stack on the heap
@@ -107,45 +151,48 @@ Status PatternSplitter::splitPiece(size_t pattern, std::string_view text, size_t
       return makeError(
           StatusCode::InvalidData,
           "pattern {} of pre-tokeniser '{}' fails on a piece of {} bytes at byte {}: {}",
-          pattern + 1, preTokenizer_.name, piece.size(), begin + from, errorText(found));
+          pattern + 1, preTokenizer_.name, subject.size(), piece.begin + from, errorText(found));
     const PCRE2_SIZE *bounds = pcre2_get_ovector_pointer(data);
     // Before PCRE2 10.38, \K in look-around could place the bounds backwards or behind the search.
     size_t matchBegin = std::max(bounds[0], last), matchEnd = std::max(bounds[1], matchBegin);
-    cutAt(matchBegin);
-    cutAt(matchEnd);
+    cutAt(matchBegin, false);
+    cutAt(matchEnd, true);
     from = matchEnd;
     // An empty match cuts; the search goes on one character further.
-    if (matchBegin == matchEnd && from < piece.size())
-      from += readUtf8(piece.substr(from, 4)).length;
+    if (matchBegin == matchEnd && from < subject.size())
+      from += readUtf8(subject.substr(from, 4)).length;
   }
-  cutAt(piece.size());
+  cutAt(subject.size(), false);
+  arrange(parts, preTokenizer_.uses.empty() ? PatternUse() : preTokenizer_.uses[pattern],
+          piece.begin, pieces);
   return Status::ok();
 }
 
-Result<std::vector<size_t>> PatternSplitter::split(std::string_view text) const {
-  std::vector<size_t> runs = runsOfValidity(text), ends, next;
-  for (size_t end : runs)
-    if (end > 0)
-      ends.push_back(end);
-  // Only the first run can be empty, so every run but that one is a piece now.
+Result<std::vector<PatternSplitter::Piece>> PatternSplitter::split(std::string_view text) const {
+  std::vector<Run> runs = runsOfValidity(text);
+  std::vector<Piece> pieces, next;
+  size_t begin = 0;
+  for (const Run &run : runs) {
+    pieces.push_back({begin, run.end});
+    begin = run.end;
+  }
   for (size_t pattern = 0; pattern < codes_.size(); ++pattern) {
     std::unique_ptr<pcre2_match_data, MatchDataDeleter> data(pcre2_match_data_create(1, nullptr));
     if (!data)
       return makeError(StatusCode::ResourceExhausted, "no memory for the pre-tokeniser's match");
     next.clear();
-    size_t begin = 0, run = 0;
-    for (size_t end : ends) {
-      while (runs[run] <= begin)
+    size_t run = 0;
+    for (const Piece &piece : pieces) {
+      while (runs[run].end <= piece.begin)
         ++run;
-      if (run % 2 == 1)
-        next.push_back(end);
+      if (runs[run].valid)
+        STRATA_RETURN_IF_ERROR(splitPiece(pattern, text, piece, data.get(), next));
       else
-        STRATA_RETURN_IF_ERROR(splitPiece(pattern, text, begin, end, data.get(), next));
-      begin = end;
+        next.push_back(piece);
     }
-    ends.swap(next);
+    pieces.swap(next);
   }
-  return ends;
+  return pieces;
 }
 
 } // namespace strata

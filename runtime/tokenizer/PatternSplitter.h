@@ -18,15 +18,20 @@ namespace strata {
 /// Immutable after creation; safe to share between threads.
 class PatternSplitter {
 public:
+  /// Bytes of a text; never empty.
+  struct Piece {
+    size_t begin, end;
+  };
+
   /// Errors: Unimplemented (a pre-tokeniser without patterns, by name), InvalidData (a pattern that
   /// does not compile: name, number, place and reason).
   static Result<PatternSplitter> create(PreTokenizer preTokenizer);
 
-  /// The ends of the pieces of `text`, increasing; the last is text.size(). Matches and the gaps
-  /// between them are pieces alike, so nothing is lost. Bytes that are not UTF-8 are pieces apart,
+  /// The pieces of `text` in order. Matches and the gaps between them are pieces alike, so nothing
+  /// is lost but what a pattern's use removes. Bytes that are not UTF-8 are pieces apart,
   /// and a pattern sees the text beside them as it sees the text's own ends.
   /// Errors: InvalidData (a pattern that backtracks without bound on this text).
-  Result<std::vector<size_t>> split(std::string_view text) const;
+  Result<std::vector<Piece>> split(std::string_view text) const;
 
 private:
   struct CodeDeleter {
@@ -39,8 +44,8 @@ private:
 
   PatternSplitter() = default;
 
-  Status splitPiece(size_t pattern, std::string_view text, size_t begin, size_t end, void *match,
-                    std::vector<size_t> &ends) const;
+  Status splitPiece(size_t pattern, std::string_view text, Piece piece, void *match,
+                    std::vector<Piece> &pieces) const;
 
   PreTokenizer preTokenizer_;
   std::vector<Code> codes_;

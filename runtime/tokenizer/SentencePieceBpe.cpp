@@ -10,27 +10,12 @@
 
 #include "runtime/tokenizer/BpeTokenizer.h"
 #include "runtime/tokenizer/PairMerging.h"
+#include "runtime/tokenizer/SentencePieceText.h"
 #include "runtime/tokenizer/TextTable.h"
 #include "runtime/tokenizer/Utf8.h"
 
 namespace strata {
 namespace {
-
-constexpr std::string_view escapedSpace = "\u2581";
-
-/// The byte of a token written `<0xXX>`, or -1.
-int byteOf(std::string_view text) {
-  auto digit = [](char c) {
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                                  : -1;
-  };
-  if (text.size() != 6 || !text.starts_with("<0x") || text[5] != '>' || digit(text[3]) < 0 ||
-      digit(text[4]) < 0)
-    return -1;
-  return digit(text[3]) * 16 + digit(text[4]);
-}
 
 std::span<const uint8_t> bytesOf(std::string_view text) {
   return {reinterpret_cast<const uint8_t *>(text.data()), text.size()};
@@ -45,9 +30,9 @@ uint32_t priorityOf(float score) {
 
 /// True where a space stands behind another character within the token.
 bool holdsInnerSpace(std::string_view text) {
-  while (text.starts_with(escapedSpace))
-    text.remove_prefix(escapedSpace.size());
-  return text.find(escapedSpace) != std::string_view::npos;
+  while (text.starts_with(spaceMark))
+    text.remove_prefix(spaceMark.size());
+  return text.find(spaceMark) != std::string_view::npos;
 }
 
 struct TextOfToken {
@@ -68,7 +53,7 @@ private:
   /// left part.
   using Splits = std::unordered_map<std::string_view, uint32_t>;
 
-  Status encodeText(std::string_view text, bool opens, std::vector<int32_t> &ids) const override;
+  Status encodeText(std::string_view text, bool starts, std::vector<int32_t> &ids) const override;
   std::string textOf(int32_t id) const override;
 
   Status encodeSpan(std::string_view span, PairMerging &merging, std::vector<int32_t> &ids) const;
@@ -88,18 +73,7 @@ private:
 };
 
 Status SentencePieceBpe::build() {
-  byteIds_.fill(-1);
-  for (size_t id = 0; id < vocabulary_.tokens.size(); ++id) {
-    if (vocabulary_.kinds[id] != TokenKind::Byte)
-      continue;
-    int byte = byteOf(vocabulary_.tokens[id]);
-    if (byte < 0)
-      return makeError(StatusCode::InvalidData,
-                       "token {} is of the kind byte but reads '{}'; a byte token is '<0xXX>'", id,
-                       vocabulary_.tokens[id]);
-    if (byteIds_[byte] < 0)
-      byteIds_[byte] = int32_t(id);
-  }
+  STRATA_ASSIGN_OR_RETURN(byteIds_, byteTokens(vocabulary_));
   for (int32_t id : mergeableIds(vocabulary_)) {
     const std::string &text = vocabulary_.tokens[id];
     table_.insert(id);
@@ -113,7 +87,7 @@ Status SentencePieceBpe::build() {
 std::string SentencePieceBpe::textOf(int32_t id) const {
   const std::string &text = vocabulary_.tokens[id];
   if (vocabulary_.kinds[id] == TokenKind::Byte)
-    return std::string(1, char(byteOf(text)));
+    return std::string(1, char(byteOfToken(text)));
   return unescapeSpaces(text);
 }
 
@@ -186,27 +160,20 @@ Status SentencePieceBpe::encodeSpan(std::string_view span, PairMerging &merging,
   return status;
 }
 
-Status SentencePieceBpe::encodeText(std::string_view text, bool opens,
+Status SentencePieceBpe::encodeText(std::string_view text, bool starts,
                                     std::vector<int32_t> &ids) const {
-  std::string escaped;
-  escaped.reserve(text.size() + text.size() / 2);
-  if (opens && vocabulary_.addSpacePrefix)
-    escaped += escapedSpace;
-  for (char c : text) {
-    if (c == ' ')
-      escaped += escapedSpace;
-    else
-      escaped.push_back(c);
-  }
+  std::string marked = markSpaces(vocabulary_, text, starts);
   PairMerging merging;
-  std::string_view rest = escaped;
+  std::string_view rest = marked;
   while (!rest.empty()) {
     size_t end = rest.size();
-    if (spacesOpenTokens_) {
+    if (vocabulary_.splitAtSpaces) {
+      end = std::min(end, rest.find(spaceMark, 1));
+    } else if (spacesOpenTokens_) {
       size_t spaces = 0;
-      while (rest.substr(spaces).starts_with(escapedSpace))
-        spaces += escapedSpace.size();
-      end = std::min(end, rest.find(escapedSpace, spaces));
+      while (rest.substr(spaces).starts_with(spaceMark))
+        spaces += spaceMark.size();
+      end = std::min(end, rest.find(spaceMark, spaces));
     }
     STRATA_RETURN_IF_ERROR(encodeSpan(rest.substr(0, end), merging, ids));
     rest.remove_prefix(end);
@@ -218,6 +185,7 @@ Status SentencePieceBpe::encodeText(std::string_view text, bool opens,
 
 Result<std::unique_ptr<Tokenizer>> createSentencePieceBpe(Vocabulary vocabulary) {
   auto tokenizer = std::make_unique<SentencePieceBpe>(std::move(vocabulary));
+  STRATA_RETURN_IF_ERROR(tokenizer->prepare());
   STRATA_RETURN_IF_ERROR(tokenizer->build());
   return std::unique_ptr<Tokenizer>(std::move(tokenizer));
 }

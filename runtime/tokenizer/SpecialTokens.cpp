@@ -2,7 +2,17 @@
 
 #include <algorithm>
 
+#include "runtime/tokenizer/CharacterClasses.h"
+
 namespace strata {
+namespace {
+
+bool touchesWord(std::string_view text, size_t begin, size_t end) {
+  return (begin > 0 && isWordCharacter(lastCharacter(text.substr(0, begin)))) ||
+         (end < text.size() && isWordCharacter(firstCharacter(text.substr(end))));
+}
+
+} // namespace
 
 SpecialTokens::SpecialTokens(std::vector<Entry> entries)
     : entries_(std::move(entries)), table_(TextOfEntry{&entries_}, entries_.size()) {
@@ -27,17 +37,21 @@ SpecialTokens::SpecialTokens(std::vector<Entry> entries)
   }
 }
 
-/// The first place in `text` where a token of the group stands, or npos.
-size_t SpecialTokens::findIn(const LengthGroup &group, std::string_view text, int32_t &id) const {
-  for (size_t i = 0; i + group.length <= text.size(); ++i) {
-    if (!group.firstBytes[uint8_t(text[i])] ||
-        !group.lastBytes[uint8_t(text[i + group.length - 1])])
+/// The first place in `fragment` where a token of the group stands, or npos.
+size_t SpecialTokens::findIn(const LengthGroup &group, std::string_view text,
+                             std::string_view fragment, const Entry *&entry) const {
+  for (size_t i = 0; i + group.length <= fragment.size(); ++i) {
+    if (!group.firstBytes[uint8_t(fragment[i])] ||
+        !group.lastBytes[uint8_t(fragment[i + group.length - 1])])
       continue;
-    int32_t entry = table_.find(text.substr(i, group.length));
-    if (entry >= 0) {
-      id = entries_[entry].id;
-      return i;
-    }
+    int32_t index = table_.find(fragment.substr(i, group.length));
+    if (index < 0)
+      continue;
+    size_t place = size_t(fragment.data() - text.data()) + i;
+    if (entries_[index].singleWord && touchesWord(text, place, place + group.length))
+      continue;
+    entry = &entries_[index];
+    return i;
   }
   return std::string_view::npos;
 }
@@ -52,15 +66,20 @@ std::vector<SpecialTokens::Fragment> SpecialTokens::split(std::string_view text)
       continue;
     next.clear();
     for (Fragment fragment : fragments) {
-      int32_t id = -1;
+      const Entry *entry = nullptr;
       while (fragment.id < 0) {
-        size_t place = findIn(group, fragment.text, id);
+        size_t place = findIn(group, text, fragment.text, entry);
         if (place == std::string_view::npos)
           break;
+        size_t end = place + group.length;
+        if (entry->stripRight)
+          end += leadingWhiteSpace(fragment.text.substr(end));
+        if (entry->stripLeft)
+          place = withoutTrailingWhiteSpace(fragment.text.substr(0, place));
         if (place > 0)
           next.push_back({fragment.text.substr(0, place), -1});
-        next.push_back({fragment.text.substr(place, group.length), id});
-        fragment.text.remove_prefix(place + group.length);
+        next.push_back({fragment.text.substr(place, end - place), entry->id});
+        fragment.text.remove_prefix(end);
       }
       if (!fragment.text.empty())
         next.push_back(fragment);

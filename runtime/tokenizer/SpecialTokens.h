@@ -16,6 +16,8 @@ public:
   struct Entry {
     std::string text;
     int32_t id;
+    bool stripLeft = false, stripRight = false; ///< White space beside it belongs to it.
+    bool singleWord = false;                    ///< Not where a word character touches it.
   };
 
   /// A part of a text: a token where `id` >= 0, else text to merge. Never empty.
@@ -44,7 +46,9 @@ private:
 
   SpecialTokens(const SpecialTokens &) = delete; // table_ points at entries_
 
-  size_t findIn(const LengthGroup &group, std::string_view text, int32_t &id) const;
+  /// `fragment` is a part of `text`.
+  size_t findIn(const LengthGroup &group, std::string_view text, std::string_view fragment,
+                const Entry *&entry) const;
 
   std::vector<Entry> entries_;
   TextTable<TextOfEntry> table_;

@@ -50,7 +50,13 @@ Status checkVocabulary(const Vocabulary &vocabulary) {
     return makeError(StatusCode::InvalidData,
                      "the vocabulary asks for an end-of-sequence token but names none");
 
-  if (vocabulary.model != VocabularyModel::SentencePieceBpe)
+  for (const TokenRule &rule : vocabulary.tokenRules)
+    if (rule.id < 0 || size_t(rule.id) >= count)
+      return makeError(StatusCode::InvalidData,
+                       "a token rule is about token {} but the vocabulary has {} tokens", rule.id,
+                       count);
+
+  if (vocabulary.model == VocabularyModel::ByteLevelBpe)
     return Status::ok();
   if (vocabulary.scores.size() != count)
     return makeError(StatusCode::InvalidData,
@@ -73,10 +79,12 @@ Result<std::unique_ptr<Tokenizer>> Tokenizer::create(Vocabulary vocabulary) {
     return createByteLevelBpe(std::move(vocabulary));
   case VocabularyModel::SentencePieceBpe:
     return createSentencePieceBpe(std::move(vocabulary));
+  case VocabularyModel::Unigram:
+    return createUnigram(std::move(vocabulary));
   }
   return makeError(StatusCode::Unimplemented,
-                   "vocabulary model {} is not known; 0 (byte-level BPE) "
-                   "and 1 (SentencePiece BPE) are",
+                   "vocabulary model {} is not known; 0 (byte-level BPE), 1 (SentencePiece BPE) "
+                   "and 2 (unigram) are",
                    int(vocabulary.model));
 }
 

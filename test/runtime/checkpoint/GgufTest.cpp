@@ -288,6 +288,18 @@ TEST_F(GgufTest, HostileSizesTakeNoMemory) {
   uint64_t before = test::peakResidentKiB();
   for (uint32_t type : {0u, 4u, 8u, 10u})
     EXPECT_FALSE(open(minimal().array("tokenizer.ggml.tokens", type, 1u << 30, "")).isOk());
+  // A gigabyte promised in a file of 160 bytes: as a key, a value, an element, a tensor's name.
+  auto promised = Bytes().put(uint64_t(1) << 30).str();
+  std::string start = Bytes().text("GGUF").put(3u).put<uint64_t>(0).put<uint64_t>(1).str();
+  std::string key = Bytes().string("k").str();
+  std::string tensors = Bytes().text("GGUF").put(3u).put<uint64_t>(1).put<uint64_t>(0).str();
+  for (std::string file : {start + promised, start + key + Bytes().put(8u).str() + promised,
+                           start + key + Bytes().put(9u).put(8u).put<uint64_t>(2).str() + promised,
+                           tensors + promised}) {
+    file.resize(160);
+    EXPECT_REFUSED(Checkpoint::open(folder_.write("small.gguf", file)), invalid, "1073741824 bytes",
+                   "the file has 160 bytes");
+  }
   GgufBuilder counts = minimal();
   counts.tensorCountDelta = counts.pairCountDelta = INT64_MAX / 2;
   EXPECT_FALSE(open(counts).isOk());

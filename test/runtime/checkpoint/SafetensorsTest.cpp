@@ -222,6 +222,8 @@ TEST_F(FolderTest, IndexesThatLeadAstray) {
   EXPECT_REFUSED(open(), invalid, "'x' twice");
   folder_.write("model.safetensors.index.json", R"({"weight_map":{"x":"s.st"}})");
   EXPECT_REFUSED(open(), StatusCode::NotFound, "s.st");
+  folder_.write("s.st", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n");
+  EXPECT_REFUSED(open(), invalid, "s.st", "Git LFS pointer");
   folder_.write("s.st", one("y", 1));
   EXPECT_REFUSED(open(), invalid, "tensor 'x'", "'s.st'", "does not hold it");
   folder_.write("model.safetensors.index.json", R"({"weight_map":{"x":"r.st","y":"s.st"}})");
@@ -259,6 +261,34 @@ TEST_F(FolderTest, TypesThatAreNoWeightsAreRefusedByName) {
   folder_.write("model.safetensors",
                 safetensors(header({entry("w", "I64", "[1]", "[0,8]")}), "12345678"));
   EXPECT_REFUSED(open(), StatusCode::Unimplemented, "'w'", "I64", "bf16");
+}
+
+TEST_F(FolderTest, ForeignQuantisationIsRefusedByName) {
+  folder_.write("model.safetensors", one("w", 1));
+  for (const char *method : {"gptq", "awq", "bitsandbytes", "fp8", "compressed-tensors"}) {
+    folder_.write(
+        "config.json",
+        fmt::format(R"({{"model_type":"llama","quantization_config":{{"quant_method":"{}"}}}})",
+                    method));
+    EXPECT_REFUSED(open(), StatusCode::Unimplemented, "'quantization_config'", method, "GGUF");
+  }
+  folder_.write("config.json", R"({"quantization_config":{"bits":4}})");
+  EXPECT_REFUSED(open(), StatusCode::Unimplemented, "an unnamed method");
+  folder_.write("config.json", R"({"model_type":"llama","quantization_config":null})");
+  EXPECT_TRUE(open().isOk());
+}
+
+TEST_F(FolderTest, EightBitWeightsWithScalesAreRefused) {
+  for (const char *scale : {"a.weight_scale_inv", "a.weight_scale"}) {
+    folder_.write("model.safetensors",
+                  safetensors(header({entry("a.weight", "F8_E4M3", "[4]", "[0,4]"),
+                                      entry(scale, "F32", "[1]", "[4,8]")}),
+                              "12345678"));
+    EXPECT_REFUSED(open(), StatusCode::Unimplemented, "'a.weight'", scale);
+  }
+  folder_.write("model.safetensors",
+                safetensors(header({entry("a.weight", "F8_E4M3", "[4]", "[0,4]")}), "1234"));
+  EXPECT_TRUE(open().isOk());
 }
 
 TEST_F(FolderTest, ABareConfigurationHasNoWeights) {

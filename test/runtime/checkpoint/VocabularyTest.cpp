@@ -253,26 +253,31 @@ TEST_F(TokenizerJsonTest, PreTokenizersBecomePatterns) {
 }
 
 TEST_F(TokenizerJsonTest, StepsThatAreNotReadAreNamed) {
-  auto refused = [&](const char *field, const char *step, std::string_view what) {
-    EXPECT_REFUSED(read(with(byteLevelJson(), field, step)), unimplemented, what);
+  auto refused = [&](const char *field, const char *step, auto... what) {
+    EXPECT_REFUSED(read(with(byteLevelJson(), field, step)), unimplemented, what...);
   };
-  refused("/normalizer", R"({"type": "NFC"})", "normalizer 'NFC'");
-  refused("/normalizer", R"({"type": "Sequence", "normalizers": [{"type": "Lowercase"}]})",
-          "normalizer 'Lowercase'");
+  refused("/normalizer", R"({"type": "BertNormalizer"})", "normalizer 'BertNormalizer'");
+  refused("/normalizer", R"({"type": "Sequence", "normalizers": [{"type": "Nmt"}]})",
+          "normalizer 'Nmt'");
+  refused("/normalizer", R"({"type": "Sequence", "normalizers": [
+            {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"},
+            {"type": "NFC"}]})",
+          "'NFC' after the one that replaces spaces");
   refused("/pre_tokenizer", R"({"type": "Whitespace"})", "pre_tokenizer 'Whitespace'");
-  refused("/pre_tokenizer", R"({"type": "ByteLevel"})", "add_prefix_space");
+  refused("/pre_tokenizer", R"({"type": "Sequence", "pretokenizers": [
+            {"type": "Digits"}, {"type": "ByteLevel"}]})",
+          "add_prefix_space");
   refused("/pre_tokenizer",
-          R"({"type": "Split", "pattern": {"Regex": "a"}, "behavior": "Removed"})", "Removed");
+          R"({"type": "Split", "pattern": {"Regex": "a"}, "behavior": "Reversed"})", "Reversed");
   refused("/pre_tokenizer", R"({"type": "Sequence", "pretokenizers": [
             {"type": "ByteLevel", "add_prefix_space": false}, {"type": "Digits"}]})",
           "'Digits' after 'ByteLevel'");
   refused("/pre_tokenizer", "null", "byte-level");
   refused("/post_processor", R"({"type": "BertProcessing"})", "'BertProcessing'");
-  refused("/model/type", R"("Unigram")", "'Unigram'");
+  refused("/model/type", R"("Unigram")", "'Unigram'", "U+2581");
   refused("/model/type", R"("WordPiece")", "'WordPiece'");
   refused("/model/dropout", "0.1", "'dropout'");
   refused("/model/end_of_word_suffix", R"("</w>")", "'end_of_word_suffix'");
-  refused("/added_tokens/0/lstrip", "true", "'lstrip'");
 }
 
 TEST_F(TokenizerJsonTest, SentencePiece) {
@@ -309,7 +314,74 @@ TEST_F(TokenizerJsonTest, SentencePieceForms) {
   };
   EXPECT_TRUE(metaspace("always")->addSpacePrefix);
   EXPECT_FALSE(metaspace("never")->addSpacePrefix);
-  EXPECT_REFUSED(metaspace("first"), unimplemented, "Metaspace", "first");
+  EXPECT_TRUE(metaspace("always")->prefixUnlessSpace);
+  EXPECT_TRUE(metaspace("first")->addSpacePrefix && metaspace("first")->prefixStartOnly);
+  EXPECT_REFUSED(metaspace("last"), unimplemented, "Metaspace", "last");
+}
+
+TEST_F(TokenizerJsonTest, StepsUsesAndRules) {
+  auto json = with(byteLevelJson(), "/normalizer", R"({"type": "Sequence", "normalizers": [
+    {"type": "NFC"}, {"type": "Lowercase"}, {"type": "Strip", "strip_left": false},
+    {"type": "Replace", "pattern": {"String": "a.b"}, "content": "c"},
+    {"type": "Prepend", "prepend": "x"}]})");
+  json = with(json, "/pre_tokenizer", R"({"type": "Sequence", "pretokenizers": [
+    {"type": "Split", "pattern": {"Regex": "\\s"}, "behavior": "Removed", "invert": true},
+    {"type": "WhitespaceSplit"},
+    {"type": "ByteLevel", "add_prefix_space": false, "use_regex": false}]})");
+  json = with(with(json, "/added_tokens/0/lstrip", "true"), "/added_tokens/1/normalized", "true");
+  auto vocabulary = read(json);
+  ASSERT_TRUE(vocabulary.isOk()) << vocabulary.status().toString();
+  using Kind = TextStep::Kind;
+  std::vector<Kind> kinds;
+  for (const TextStep &step : vocabulary->steps)
+    kinds.push_back(step.kind);
+  EXPECT_EQ(kinds, (std::vector<Kind>{Kind::Nfc, Kind::Lowercase, Kind::StripRight, Kind::Replace,
+                                      Kind::Prepend}));
+  EXPECT_EQ(vocabulary->steps[3].pattern, "a\\.b");
+  ASSERT_EQ(vocabulary->preTokenizer.uses.size(), 2u);
+  EXPECT_EQ(vocabulary->preTokenizer.uses[0].behavior, SplitBehavior::Removed);
+  EXPECT_TRUE(vocabulary->preTokenizer.uses[0].invert);
+  ASSERT_EQ(vocabulary->tokenRules.size(), 2u);
+  EXPECT_EQ(vocabulary->tokenRules[0].id, 3);
+  EXPECT_TRUE(vocabulary->tokenRules[0].stripLeft && !vocabulary->tokenRules[0].normalized);
+  EXPECT_EQ(vocabulary->tokenRules[1].id, 4);
+  EXPECT_TRUE(vocabulary->tokenRules[1].normalized);
+
+  auto prefixed = read(with(byteLevelJson(), "/pre_tokenizer", R"({"type": "ByteLevel"})"));
+  ASSERT_TRUE(prefixed.isOk()) << prefixed.status().toString();
+  EXPECT_TRUE(prefixed->addSpacePrefix && prefixed->prefixUnlessSpace);
+}
+
+nlohmann::ordered_json unigramJson() {
+  return nlohmann::ordered_json::parse(R"({
+    "normalizer": {"type": "Precompiled", "precompiled_charsmap": "BAAAAAAAAABiAA=="},
+    "pre_tokenizer": {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always",
+                      "split": true},
+    "added_tokens": [{"id": 0, "content": "<unk>", "special": true},
+                     {"id": 4, "content": "<mask>", "special": true, "lstrip": true}],
+    "model": {"type": "Unigram", "unk_id": 0, "byte_fallback": false,
+      "vocab": [["<unk>", 0.0], ["\u2581", -1.5], ["a", -2.5], ["<0x0A>", -3]]}})");
+}
+
+TEST_F(TokenizerJsonTest, Unigram) {
+  auto vocabulary = read(unigramJson());
+  ASSERT_TRUE(vocabulary.isOk()) << vocabulary.status().toString();
+  EXPECT_EQ(vocabulary->model, VocabularyModel::Unigram);
+  EXPECT_EQ(vocabulary->scores, (std::vector<float>{0, -1.5f, -2.5f, -3, 0}));
+  EXPECT_EQ(vocabulary->unknownId, 0);
+  EXPECT_EQ(vocabulary->kinds[0], TokenKind::Unknown);
+  EXPECT_EQ(vocabulary->kinds[3], TokenKind::Normal) << "without byte fallback";
+  EXPECT_TRUE(vocabulary->addSpacePrefix && vocabulary->splitAtSpaces);
+  ASSERT_EQ(vocabulary->steps.size(), 1u);
+  EXPECT_EQ(vocabulary->steps[0].content, std::string("\4\0\0\0\0\0\0\0b\0", 10));
+  EXPECT_EQ(read(with(unigramJson(), "/model/byte_fallback", "true"))->kinds[3], TokenKind::Byte);
+
+  EXPECT_REFUSED(read(with(unigramJson(), "/model/unk_id", "4")), invalid, "'model.unk_id' is 4",
+                 "0 to 3");
+  EXPECT_REFUSED(read(with(unigramJson(), "/model/vocab/1", R"(["a"])")), invalid, "entry 1");
+  EXPECT_REFUSED(read(with(unigramJson(), "/model/vocab", "{}")), invalid, "array 'model.vocab'");
+  EXPECT_REFUSED(read(with(unigramJson(), "/normalizer/precompiled_charsmap", R"("a*")")), invalid,
+                 "base64");
 }
 
 TEST_F(TokenizerJsonTest, MergesThatScoresCannotExpressAreRefused) {

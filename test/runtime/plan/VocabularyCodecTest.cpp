@@ -20,6 +20,11 @@ TEST(VocabularyCodec, RoundTrip) {
   from.addBos = from.addSpacePrefix = from.ignoreMerges = true;
   from.endOfGeneration = {2, 3};
   from.chatTemplate = "{{ messages }}";
+  from.preTokenizer.uses = {{SplitBehavior::Removed, true}, {SplitBehavior::Contiguous, false}};
+  from.prefixUnlessSpace = true;
+  from.steps = {{TextStep::Kind::Replace, " +", "x"},
+                {TextStep::Kind::CharacterMap, "", std::string("\0\1\xFF", 3)}};
+  from.tokenRules = {{.id = 2, .stripRight = true, .normalized = true}};
 
   flatbuffers::FlatBufferBuilder builder;
   builder.Finish(encodeVocabulary(builder, from));
@@ -39,6 +44,19 @@ TEST(VocabularyCodec, RoundTrip) {
   EXPECT_FALSE(to.addEos);
   EXPECT_EQ(to.endOfGeneration, from.endOfGeneration);
   EXPECT_EQ(to.chatTemplate, from.chatTemplate);
+  ASSERT_EQ(to.preTokenizer.uses.size(), 2u);
+  EXPECT_EQ(to.preTokenizer.uses[0].behavior, SplitBehavior::Removed);
+  EXPECT_TRUE(to.preTokenizer.uses[0].invert && !to.preTokenizer.uses[1].invert);
+  EXPECT_EQ(to.preTokenizer.uses[1].behavior, SplitBehavior::Contiguous);
+  EXPECT_TRUE(to.prefixUnlessSpace && !to.prefixStartOnly && !to.splitAtSpaces);
+  ASSERT_EQ(to.steps.size(), 2u);
+  EXPECT_EQ(to.steps[0].pattern, " +");
+  EXPECT_EQ(to.steps[1].kind, TextStep::Kind::CharacterMap);
+  EXPECT_EQ(to.steps[1].content, from.steps[1].content);
+  ASSERT_EQ(to.tokenRules.size(), 1u);
+  EXPECT_EQ(to.tokenRules[0].id, 2);
+  EXPECT_TRUE(to.tokenRules[0].stripRight && to.tokenRules[0].normalized);
+  EXPECT_FALSE(to.tokenRules[0].stripLeft || to.tokenRules[0].singleWord);
 }
 
 } // namespace
