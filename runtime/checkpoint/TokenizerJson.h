@@ -20,10 +20,9 @@ struct TokenizerDocuments {
   std::optional<std::string> chatTemplate; ///< chat_template.jinja, which wins
 };
 
-/// Reads byte-level BPE, and SentencePiece-style BPE (byte fallback) and unigram models (U+2581 for a
-/// space).
-/// Errors: InvalidData (inconsistent), Unimplemented (a model, normalizer, pre-tokenizer or
-/// post-processor that would change the ids and is not read, by name).
+/// Reads byte-level BPE, and SentencePiece-style BPE (byte fallback) and unigram models (U+2581 for
+/// a space). Errors: InvalidData (inconsistent), Unimplemented (a model, normalizer, pre-tokenizer
+/// or post-processor that would change the ids and is not read, by name).
 Result<Vocabulary> readTokenizerJson(const TokenizerDocuments &documents);
 
 /// The tokenizer of a Hugging Face folder; absent where it has none. `config` and
