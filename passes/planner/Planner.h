@@ -37,6 +37,11 @@ struct Solution {
 };
 
 /// Never fails: where the search ends at its limit the best placement found is returned, unproven.
+/// Where no placement fits `capacity`, a lower bound above it says so. The sum of all sizes must
+/// fit Bytes. Every offset is a sum of sizes, so sizes that are multiples of an alignment give
+/// aligned offsets; a buffer that lives throughout lies at the bottom. The peak depends neither on
+/// the order of the buffers nor on the direction of time. Near-linear where heuristics reach the
+/// lower bound.
 Solution solve(const Problem &problem);
 
 /// Maximum over time of the sum of live sizes.
