@@ -270,6 +270,8 @@ Status ForwardChecker::checkCommand(const fb::Command &command) {
   if (count(command.slots()) != signature.slots.size())
     return invalid("kernel '{}' takes {} slots but the command has {}", kernel,
                    signature.slots.size(), count(command.slots()));
+  if (!isAligned(command.slots()))
+    return invalid("the slots do not lie at a multiple of 8 bytes");
   STRATA_RETURN_IF_ERROR(checkItems(command));
   for (uint32_t i = 0; i < command.slots()->size(); ++i)
     if (Status status = checkSlot(signature, command, i); !status.isOk())

@@ -53,6 +53,8 @@ Status checkWeight(const fb::Plan &plan, const fb::Weight &weight) {
   if (count(weight.shape()) == 0 || count(weight.shape()) > 4)
     return invalid("weight '{}' has {} dimensions; 1 to 4 are allowed", name,
                    count(weight.shape()));
+  if (!isAligned(weight.shape()))
+    return invalid("the shape of weight '{}' does not lie at a multiple of 8 bytes", name);
   uint64_t elements = 1;
   for (uint32_t i = 0; i < weight.shape()->size(); ++i) {
     auto product = checkedMul(elements, weight.shape()->Get(i));
