@@ -12,6 +12,7 @@ namespace {
 
 enum Slot {
   Logits,
+  ValidHeadRows,
   HeadSequence,
   SequenceSlot,
   SequenceLength,
@@ -32,6 +33,16 @@ enum Slot {
 
 template <class T> T *pointerAt(const uint64_t *slots, Slot slot) {
   return reinterpret_cast<T *>(slots[slot]);
+}
+
+/// Whether no later head row is of the same sequence: rows run on any worker, so one alone may
+/// store what the sequence goes on from.
+bool isLastOfSequence(const uint64_t *slots, uint32_t row) {
+  auto *sequences = pointerAt<const int32_t>(slots, HeadSequence);
+  for (uint32_t later = row + 1; later < *pointerAt<const uint32_t>(slots, ValidHeadRows); ++later)
+    if (sequences[later] == sequences[row])
+      return false;
+  return true;
 }
 
 /// The `reportedTokens` largest logits, largest first, ties to the lower id; NaN is passed over.
@@ -68,8 +79,9 @@ void sample(const uint64_t *slots, uint32_t begin, uint32_t end, uint32_t worker
     auto position = uint64_t(pointerAt<const int32_t>(slots, SequenceLength)[sequence]);
     TokenChoice choice = sampleToken(logits, parameters, position, {scratch, vocabulary});
 
-    pointerAt<int32_t>(slots, LastId)[pointerAt<const int32_t>(slots, SequenceSlot)[sequence]] =
-        choice.id;
+    if (isLastOfSequence(slots, row))
+      pointerAt<int32_t>(slots, LastId)[pointerAt<const int32_t>(slots, SequenceSlot)[sequence]] =
+          choice.id;
     pointerAt<int32_t>(slots, Id)[row] = choice.id;
     pointerAt<float>(slots, LogProbability)[row] = choice.logProbability;
 

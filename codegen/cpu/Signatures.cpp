@@ -146,11 +146,12 @@ constexpr SlotSpec gatherRows[] = {
     {"width", Constant, N},
 };
 
-// Draws one id a head row (runtime/sampling/Sampler.h is the specification), stores it for the
-// sequence's next step, and reports it with its log-probability and the twenty likeliest tokens.
-// The position drawn for is sequence_length[sequence].
+// Draws one id a head row (runtime/sampling/Sampler.h is the specification), stores that of a
+// sequence's last head row for its next step, and reports each with its log-probability and the
+// twenty likeliest tokens. The position drawn for is sequence_length[sequence].
 constexpr SlotSpec sample[] = {
     {"logits", Buffer, R},
+    {"valid_head_rows", Step, R},
     {"head_sequence", Step, R},
     {"sequence_slot", Step, R},
     {"sequence_length", Step, R},

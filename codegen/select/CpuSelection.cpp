@@ -253,8 +253,8 @@ public:
     int64_t vocabulary = widthOf(sample.getLogits());
     Filler filler = fill(s);
     filler.buffer("logits", 0).table("last_id").integer("vocabulary", vocabulary);
-    for (StringRef field : {"head_sequence", "sequence_slot", "sequence_length", "temperature",
-                            "top_k", "top_p", "min_p", "seed"})
+    for (StringRef field : {"valid_head_rows", "head_sequence", "sequence_slot", "sequence_length",
+                            "temperature", "top_k", "top_p", "min_p", "seed"})
       filler.step(field);
     for (StringRef field : {"id", "log_probability", "top_id", "top_log_probability"})
       filler.out(field);

@@ -25,8 +25,10 @@ struct SampleFixture {
     topId.assign(rows * reportedTokens, -7), topLogProbability.assign(rows * reportedTokens, 7);
     uint64_t stride = scratchBytes("sample", vocabulary);
     std::vector<uint8_t> scratch(2 * stride);
+    std::vector<uint32_t> validHeadRows = {uint32_t(headSequence.size())};
     KernelCall call("sample", isa,
                     {{"logits", logits},
+                     {"valid_head_rows", validHeadRows},
                      {"head_sequence", headSequence},
                      {"sequence_slot", sequenceSlot},
                      {"sequence_length", sequenceLength},
@@ -98,6 +100,19 @@ TEST_P(SampleTest, AVocabularyBelowTwentyLeavesTheRestEmpty) {
               testing::ElementsAre(1, 2, 0, -1));
   EXPECT_EQ(step.topId[reportedTokens - 1], -1);
   EXPECT_EQ(step.topLogProbability[3], -INFINITY);
+}
+
+// Scoring reads several rows of a sequence at once; they may finish in any order.
+TEST_P(SampleTest, ASequenceGoesOnFromItsLastHeadRow) {
+  constexpr uint32_t vocabulary = 50;
+  std::vector<float> logits(3 * vocabulary, 0);
+  logits[7] = logits[vocabulary + 11] = logits[2 * vocabulary + 13] = 9;
+  SampleFixture step;
+  step.temperature = {0, 0};
+  step.run(isa(), logits, {0, 0, 1}, vocabulary); // from the last row to the first
+  EXPECT_THAT(std::vector(step.id.begin(), step.id.begin() + 3), testing::ElementsAre(7, 11, 13));
+  EXPECT_EQ(step.lastId[step.sequenceSlot[0]], 11);
+  EXPECT_EQ(step.lastId[step.sequenceSlot[1]], 13);
 }
 
 STRATA_TEST_KERNELS(SampleTest, {"sample"});

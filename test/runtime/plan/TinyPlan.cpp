@@ -287,10 +287,10 @@ void addHead(ForwardBuilder &build, fb::StageT &stage) {
   addLinear(build, stage, fb::Items(0, 0, 0, (M::vocabulary + 15) / 16), -1, "hn", "embedding",
             "logits", "valid_head_rows", M::vocabulary, false);
   build.command("sample", perHeadRow, "sample", -1,
-                {"logits", "head_sequence", "sequence_slot", "sequence_length", "temperature",
-                 "top_k", "top_p", "min_p", "seed", "last_id", "id", "log_probability", "top_id",
-                 "top_log_probability", "scratch", stage.scratch_bytes_per_worker,
-                 uint64_t(M::vocabulary)});
+                {"logits", "valid_head_rows", "head_sequence", "sequence_slot", "sequence_length",
+                 "temperature", "top_k", "top_p", "min_p", "seed", "last_id", "id",
+                 "log_probability", "top_id", "top_log_probability", "scratch",
+                 stage.scratch_bytes_per_worker, uint64_t(M::vocabulary)});
   build.logits("logits");
 }
 
