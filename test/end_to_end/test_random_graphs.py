@@ -250,7 +250,7 @@ class RandomGraphs(EndToEnd):
     def test_logits(self):
         checkpoint = self.path("pool.gguf")
         make_checkpoint(checkpoint)
-        count = int(os.environ.get("STRATA_GRAPHS", 2000 if FULL else 30))
+        count = int(os.environ.get("STRATA_GRAPHS", 5000 if FULL else 100))
         first = int(os.environ.get("STRATA_SEED", 0))
         for seed in range(first, first + count):
             with self.subTest(seed=seed):
