@@ -1,6 +1,7 @@
 // pad-tail-chunks: in which buckets every prompt remainder runs.
 #include "mlir/IR/Builders.h"
 
+#include "codegen/targets/Target.h"
 #include "passes/Buckets.h"
 #include "passes/PassOrder.h"
 #include "passes/Passes.h"
@@ -16,10 +17,6 @@ namespace {
 
 using namespace ir;
 
-/// A launch reads all weights once, whatever its rows: on a CPU about as much work as this many
-/// rows.
-constexpr int64_t launchRows = 4;
-
 struct PadTailChunksPass
     : OrderedPass<impl::PadTailChunksBase<PadTailChunksPass>, PadTailChunksPass> {
   LogicalResult runOnModel(ModelOp model) {
@@ -32,9 +29,13 @@ struct PadTailChunksPass
       rows.push_back(shape.rows);
       indices.push_back(static_cast<int64_t>(index));
     }
+    auto target = findTarget(cast<StringAttr>(model.getDevices()[0]).str());
+    if (!target.isOk())
+      return model.emitOpError() << target.status().toString();
     SmallVector<Attribute> tails;
     int64_t padded = 0;
-    for (const planner::Tail &tail : planner::tailTable(rows, launchRows)) {
+    for (const planner::Tail &tail :
+         planner::tailTable(rows, {target->launchRows, target->paddedRowCost})) {
       SmallVector<int64_t> buckets;
       for (size_t choice : tail.buckets)
         buckets.push_back(indices[choice]);

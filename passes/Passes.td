@@ -121,8 +121,9 @@ def SelectKernels : Strata_Pass<"select-kernels"> {
 def PadTailChunks : Strata_Pass<"pad-tail-chunks"> {
   let summary = "Decide in which buckets every prompt remainder runs";
   let description = [{
-    Writes the model's `tails`: for each remainder below a chunk the cheapest multiset of one-sequence
-    buckets, the last one padded. The cost of a bucket is its rows plus a launch's worth of rows.
+    Writes the model's `tails`: for each remainder below a chunk the cheapest multiset of buckets for one
+    sequence, the last one padded. The target says what a launch costs and what an empty row costs: on a
+    CPU nothing, so there the smallest bucket that holds the remainder is best.
   }];
 }
 

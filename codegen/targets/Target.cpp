@@ -11,9 +11,18 @@ namespace {
 // Typical of two cores of a server; only ratios between layers matter to the partition.
 constexpr double cpuBytesPerSecond = 20e9;
 constexpr double cpuFlopsPerSecond = 60e9;
+// A launch reads all weights, about the work of a few rows; commands have items for valid rows
+// only.
+constexpr int64_t cpuLaunchRows = 4;
+constexpr int64_t cpuPaddedRowCost = 0;
 
 Target cpuTarget(cpu::Isa isa) {
-  return {"cpu:" + std::string(cpu::isaName(isa)), isa, cpuBytesPerSecond, cpuFlopsPerSecond};
+  return {"cpu:" + std::string(cpu::isaName(isa)),
+          isa,
+          cpuBytesPerSecond,
+          cpuFlopsPerSecond,
+          cpuLaunchRows,
+          cpuPaddedRowCost};
 }
 
 std::vector<std::string> splitAt(const std::string &text, char separator) {

@@ -14,6 +14,8 @@ struct Target {
   cpu::Isa isa;
   double bytesPerSecond; ///< Sustained read bandwidth.
   double flopsPerSecond; ///< Sustained F32 rate of the matrix kernels.
+  int64_t launchRows;    ///< A launch costs as much as this many rows, beside its rows.
+  int64_t paddedRowCost; ///< An empty row of a bucket costs as much as this many rows.
 };
 
 /// A device as `--devices` names it: a target and how much of its memory a plan may take.

@@ -6,11 +6,12 @@
 namespace strata::planner {
 
 // Dynamic programme over the rows still to run: a full bucket and the best rest, or one padded
-// bucket.
-std::vector<Tail> tailTable(const std::vector<int64_t> &bucketRows, int64_t launchRows) {
+// bucket. The valid rows cost the same however they are cut, so they are left out.
+std::vector<Tail> tailTable(const std::vector<int64_t> &bucketRows, TailCost cost) {
   struct Best {
     int64_t cost = 0;
     int64_t launches = 0;
+    int64_t padding = 0;
     size_t first = 0;
   };
   int64_t chunk = bucketRows.back();
@@ -19,11 +20,13 @@ std::vector<Tail> tailTable(const std::vector<int64_t> &bucketRows, int64_t laun
     Best &choice = best[static_cast<size_t>(rows)];
     bool found = false;
     for (size_t bucket = bucketRows.size(); bucket-- > 0;) {
-      int64_t rest = std::max<int64_t>(0, rows - bucketRows[bucket]);
-      const Best &after = best[static_cast<size_t>(rest)];
-      Best candidate{bucketRows[bucket] + launchRows + after.cost, 1 + after.launches, bucket};
-      if (!found ||
-          std::tie(candidate.cost, candidate.launches) < std::tie(choice.cost, choice.launches)) {
+      int64_t padding = std::max<int64_t>(0, bucketRows[bucket] - rows);
+      const Best &after =
+          best[static_cast<size_t>(std::max<int64_t>(0, rows - bucketRows[bucket]))];
+      Best candidate{cost.launch + cost.paddedRow * padding + after.cost, 1 + after.launches,
+                     padding + after.padding, bucket};
+      if (!found || std::tie(candidate.cost, candidate.launches, candidate.padding) <
+                        std::tie(choice.cost, choice.launches, choice.padding)) {
         choice = candidate;
         found = true;
       }

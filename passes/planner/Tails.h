@@ -13,9 +13,15 @@ struct Tail {
   int64_t padding;             ///< Rows of the last bucket that stay empty.
 };
 
+/// What running a tail costs, in rows' worth of work.
+struct TailCost {
+  int64_t launch;    ///< Of each launch beside its rows: all weights are read once.
+  int64_t paddedRow; ///< Of a row that stays empty: 0 where only valid rows are computed.
+};
+
 /// For every remainder 1 .. max(bucketRows) - 1, the multiset of buckets of least cost, larger ones
-/// first; the cost of a bucket is its rows plus `launchRows`. Ties go to fewer launches, then to
-/// the larger first bucket. `bucketRows` is rising and not empty.
-std::vector<Tail> tailTable(const std::vector<int64_t> &bucketRows, int64_t launchRows);
+/// first. Ties go to fewer launches, then to less padding, then to the larger first bucket.
+/// `bucketRows` is rising and not empty.
+std::vector<Tail> tailTable(const std::vector<int64_t> &bucketRows, TailCost cost);
 
 } // namespace strata::planner

@@ -57,7 +57,7 @@ uint32_t mostPadding(const fb::Plan &plan, const fb::Bucket &bucket) {
   return bucket.rows() - smaller - 1;
 }
 
-/// Padded rows over all rows that run, for prompt remainders of 1 to chunk - 1 rows, each once.
+/// Empty rows over the buckets' rows, for prompt remainders of 1 to chunk - 1 rows, each once.
 double tailWaste(const fb::Plan &plan) {
   uint64_t valid = 0, run = 0;
   for (uint32_t i = 0; i < count(plan.tails()); ++i) {
@@ -170,10 +170,9 @@ std::string memoryTableText(const fb::Plan &plan) {
   std::vector<MemoryEntry> entries = memoryEntries(plan);
   for (uint32_t s = 0; s < count(plan.stages()); ++s)
     printStage(out, plan, s, entries);
-  fmt::format_to(
-      std::back_inserter(out),
-      "\npadding over prompt remainders of 1 to {} rows: {:.1f} % of the rows that run\n",
-      plan.max_rows() - 1, 100 * tailWaste(plan));
+  fmt::format_to(std::back_inserter(out),
+                 "\nempty rows over prompt remainders of 1 to {}: {:.1f} % of the buckets' rows\n",
+                 plan.max_rows() - 1, 100 * tailWaste(plan));
   return out;
 }
 

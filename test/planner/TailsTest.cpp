@@ -15,24 +15,24 @@ namespace {
 struct Cost {
   int64_t rows;
   int64_t launches;
+  int64_t padding;
   auto operator<=>(const Cost &) const = default;
 };
 
-Cost costOf(const std::vector<size_t> &buckets, const std::vector<int64_t> &rows, int64_t launch) {
-  Cost cost{0, static_cast<int64_t>(buckets.size())};
-  for (size_t bucket : buckets)
-    cost.rows += rows[bucket] + launch;
-  return cost;
+Cost costOf(const Tail &tail, TailCost cost) {
+  int64_t launches = static_cast<int64_t>(tail.buckets.size());
+  return {launches * cost.launch + tail.padding * cost.paddedRow, launches, tail.padding};
 }
 
 /// Least cost of any multiset of buckets that holds `remainder` rows, found without a table.
-Cost bruteForce(int64_t remainder, const std::vector<int64_t> &rows, int64_t launch, size_t from) {
-  Cost best{INT64_MAX, 0};
+Cost bruteForce(int64_t remainder, const std::vector<int64_t> &rows, TailCost each, size_t from) {
+  Cost best{INT64_MAX, 0, 0};
   for (size_t bucket = from; bucket < rows.size(); ++bucket) {
-    Cost cost{rows[bucket] + launch, 1};
+    int64_t padding = std::max<int64_t>(0, rows[bucket] - remainder);
+    Cost cost{each.launch + padding * each.paddedRow, 1, padding};
     if (remainder > rows[bucket]) {
-      Cost rest = bruteForce(remainder - rows[bucket], rows, launch, bucket);
-      cost = {cost.rows + rest.rows, cost.launches + rest.launches};
+      Cost rest = bruteForce(remainder - rows[bucket], rows, each, bucket);
+      cost = {cost.rows + rest.rows, cost.launches + rest.launches, cost.padding + rest.padding};
     }
     best = std::min(best, cost);
   }
@@ -54,17 +54,30 @@ void expectUsable(const Tail &tail, const std::vector<int64_t> &rows) {
 }
 
 TEST(Tails, OfAChunk) {
-  // 547 = 4 * 128 + 35. A launch worth 4 rows: 32 + 4 cost 36 + 2 * 4 = 44, 32 + 2 + 1 cost
-  // 35 + 3 * 4 = 47, 64 alone 68. A launch worth 32 rows: 64 costs 96, 32 + 4 cost 100.
+  // 547 = 4 * 128 + 35. Where an empty row costs as much as any and a launch 4: 32 + 4 cost 1 + 2 *
+  // 4 = 9, 32 + 2 + 1 cost 3 * 4 = 12, 64 alone 29 + 4 = 33. A launch worth 32 rows: 64 costs 61,
+  // 32 + 4 cost 65.
   std::vector<int64_t> rows{1, 2, 4, 8, 16, 32, 64, 128};
-  EXPECT_EQ(tailTable(rows, 4)[35 - 1].buckets, (std::vector<size_t>{5, 2})) << "32 + 4, 1 padded";
-  EXPECT_EQ(tailTable(rows, 4)[35 - 1].padding, 1);
-  EXPECT_EQ(tailTable(rows, 32)[35 - 1].buckets, (std::vector<size_t>{6}));
-  EXPECT_EQ(tailTable(rows, 32)[35 - 1].padding, 64 - 35);
+  EXPECT_EQ(tailTable(rows, {4, 1})[35 - 1].buckets, (std::vector<size_t>{5, 2})) << "32 + 4";
+  EXPECT_EQ(tailTable(rows, {4, 1})[35 - 1].padding, 1);
+  EXPECT_EQ(tailTable(rows, {32, 1})[35 - 1].buckets, (std::vector<size_t>{6}));
+  EXPECT_EQ(tailTable(rows, {32, 1})[35 - 1].padding, 64 - 35);
+}
+
+TEST(Tails, WherePaddingIsFreeTheSmallestBucketThatHoldsIt) {
+  std::vector<int64_t> rows{1, 2, 4, 8, 16, 32, 64, 128};
+  std::vector<Tail> table = tailTable(rows, {4, 0});
+  EXPECT_EQ(table[35 - 1].buckets, (std::vector<size_t>{6})) << "547 = 4 * 128 + 35 in 64";
+  for (const Tail &tail : table) {
+    ASSERT_EQ(tail.buckets.size(), 1u);
+    size_t bucket = tail.buckets[0];
+    EXPECT_GE(rows[bucket], tail.rows);
+    EXPECT_TRUE(bucket == 0 || rows[bucket - 1] < tail.rows) << tail.rows;
+  }
 }
 
 TEST(Tails, OneBucketTakesAll) {
-  std::vector<Tail> table = tailTable({16}, 4);
+  std::vector<Tail> table = tailTable({16}, {4, 1});
   ASSERT_EQ(table.size(), 15u);
   for (const Tail &tail : table) {
     EXPECT_EQ(tail.buckets, std::vector<size_t>{0});
@@ -72,13 +85,13 @@ TEST(Tails, OneBucketTakesAll) {
   }
 }
 
-TEST(Tails, NoRemainderOfAChunkOfOneRow) { EXPECT_TRUE(tailTable({1}, 4).empty()); }
+TEST(Tails, NoRemainderOfAChunkOfOneRow) { EXPECT_TRUE(tailTable({1}, {4, 1}).empty()); }
 
 TEST(Tails, TiesGoToFewerLaunches) {
-  // 4 rows with free launches: {4} and {2, 2} and {1, 1, 1, 1} all cost 4.
-  EXPECT_EQ(tailTable({1, 2, 4, 8}, 0)[4 - 1].buckets, (std::vector<size_t>{2}));
-  // 3 rows: {2, 1} costs 3 and {4} costs 4.
-  EXPECT_EQ(tailTable({1, 2, 4, 8}, 0)[3 - 1].buckets, (std::vector<size_t>{1, 0}));
+  // 4 rows with free launches: {4} and {2, 2} and {1, 1, 1, 1} all cost 0.
+  EXPECT_EQ(tailTable({1, 2, 4, 8}, {0, 1})[4 - 1].buckets, (std::vector<size_t>{2}));
+  // 3 rows: {2, 1} costs 0 and {4} costs 1.
+  EXPECT_EQ(tailTable({1, 2, 4, 8}, {0, 1})[3 - 1].buckets, (std::vector<size_t>{1, 0}));
 }
 
 TEST(Tails, LeastCostOfAllMultisets) {
@@ -92,22 +105,22 @@ TEST(Tails, LeastCostOfAllMultisets) {
     // Small buckets make very many multisets of a large remainder.
     if (rows.front() < 3 && rows.back() > 24)
       continue;
-    int64_t launch = static_cast<int64_t>(random() % 12);
-    std::vector<Tail> table = tailTable(rows, launch);
+    TailCost cost{static_cast<int64_t>(random() % 12), static_cast<int64_t>(random() % 3)};
+    std::vector<Tail> table = tailTable(rows, cost);
     ASSERT_EQ(table.size(), static_cast<size_t>(rows.back() - 1));
     for (size_t i = 0; i < table.size(); ++i) {
       const Tail &tail = table[i];
       SCOPED_TRACE(::testing::Message() << "round " << round << ", remainder " << i + 1);
       ASSERT_EQ(tail.rows, static_cast<int64_t>(i + 1));
       expectUsable(tail, rows);
-      EXPECT_EQ(costOf(tail.buckets, rows, launch), bruteForce(tail.rows, rows, launch, 0));
+      EXPECT_EQ(costOf(tail, cost), bruteForce(tail.rows, rows, cost, 0));
     }
   }
 }
 
 TEST(Tails, EveryRemainderOfALargeChunk) {
   std::vector<int64_t> rows{1, 2, 4, 8, 16, 32, 64, 128, 256, 512};
-  std::vector<Tail> table = tailTable(rows, 4);
+  std::vector<Tail> table = tailTable(rows, {4, 1});
   ASSERT_EQ(table.size(), 511u);
   for (const Tail &tail : table)
     expectUsable(tail, rows);
