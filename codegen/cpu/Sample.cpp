@@ -3,6 +3,7 @@
 // Compiled once, for every CPU: the choice itself is the runtime's sampler.
 #include "codegen/cpu/Sample.h"
 
+#include <cmath>
 #include <limits>
 
 #include "runtime/sampling/Sampler.h"
@@ -87,7 +88,7 @@ void sample(const uint64_t *slots, uint32_t begin, uint32_t end, uint32_t worker
 
     Likeliest likeliest;
     for (uint64_t i = 0; i < vocabulary; ++i)
-      if (likeliest.count < reportedTokens ? logits[i] == logits[i]
+      if (likeliest.count < reportedTokens ? !std::isnan(logits[i])
                                            : logits[i] > likeliest.logit[reportedTokens - 1])
         likeliest.insert(logits[i], int32_t(i));
     // The sampler's own normaliser, so that the drawn id has the same number in both reports.

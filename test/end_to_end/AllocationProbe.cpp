@@ -19,11 +19,7 @@
 
 #include "runtime/Strata.h"
 #include "runtime/plan/PlanFile.h"
-
-extern "C" void *__libc_malloc(size_t bytes);
-extern "C" void *__libc_calloc(size_t count, size_t bytes);
-extern "C" void *__libc_realloc(void *old, size_t bytes);
-extern "C" void *__libc_memalign(size_t alignment, size_t bytes);
+#include "test/AllocationHook.h"
 
 namespace {
 
@@ -33,7 +29,9 @@ pthread_t mainThread;
 std::atomic<uint32_t> threadsCreated{0};
 size_t stackBytes[64];
 
-void note() {
+} // namespace
+
+void strata::test::onAllocation() {
   if (!counting.load(std::memory_order_relaxed))
     return;
   calls.fetch_add(1, std::memory_order_relaxed);
@@ -41,31 +39,7 @@ void note() {
     callsElsewhere.fetch_add(1, std::memory_order_relaxed);
 }
 
-} // namespace
-
 extern "C" {
-
-void *malloc(size_t bytes) {
-  note();
-  return __libc_malloc(bytes);
-}
-void *calloc(size_t count, size_t bytes) {
-  note();
-  return __libc_calloc(count, bytes);
-}
-void *realloc(void *old, size_t bytes) {
-  note();
-  return __libc_realloc(old, bytes);
-}
-void *memalign(size_t alignment, size_t bytes) {
-  note();
-  return __libc_memalign(alignment, bytes);
-}
-void *aligned_alloc(size_t alignment, size_t bytes) { return memalign(alignment, bytes); }
-int posix_memalign(void **result, size_t alignment, size_t bytes) {
-  *result = memalign(alignment, bytes);
-  return *result ? 0 : ENOMEM;
-}
 
 void *mmap(void *address, size_t bytes, int protection, int flags, int file,
            off_t offset) noexcept {

@@ -1,6 +1,7 @@
 // Inputs and outputs of kernel tests: guarded rows, blocks of any weight type, lists of kernels.
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <set>
@@ -66,6 +67,8 @@ protected:
                        testing::ValuesIn(runnableIsas())),                                         \
       [](const auto &info) { return suite::name(info); })
 
+inline uint32_t bits(float value) { return std::bit_cast<uint32_t>(value); }
+
 /// F32 [rows, width] between guards, all of it filled with a value that no kernel computes.
 class GuardedRows {
 public:
@@ -80,7 +83,7 @@ public:
   testing::AssertionResult touchedOnly(size_t begin, size_t end) const {
     for (size_t i = 0; i < values_.size(); ++i)
       if ((i < guard + begin * width_ || i >= guard + end * width_) &&
-          std::memcmp(&values_[i], &untouched, sizeof(float)) != 0)
+          bits(values_[i]) != bits(untouched))
         return testing::AssertionFailure()
                << "value " << ptrdiff_t(i) - ptrdiff_t(guard) << " was written: " << values_[i];
     return testing::AssertionSuccess();
@@ -95,7 +98,7 @@ private:
 
 inline testing::AssertionResult sameBits(const float *a, const float *b, size_t count) {
   for (size_t i = 0; i < count; ++i)
-    if (std::memcmp(a + i, b + i, sizeof(float)) != 0)
+    if (bits(a[i]) != bits(b[i]))
       return testing::AssertionFailure() << "value " << i << ": " << a[i] << " and " << b[i];
   return testing::AssertionSuccess();
 }

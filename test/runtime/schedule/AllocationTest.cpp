@@ -1,37 +1,17 @@
-// Between construction and the last token the schedule allocates nothing. malloc itself is counted:
-// this executable replaces it for every thread and library in it.
+// Between construction and the last token the schedule allocates nothing. malloc itself is counted.
 #include <array>
 #include <cstdlib>
 
 #include <gtest/gtest.h>
 
+#include "test/AllocationHook.h"
 #include "test/runtime/schedule/Harness.h"
-
-extern "C" void *__libc_malloc(size_t bytes);
-extern "C" void *__libc_calloc(size_t count, size_t bytes);
-extern "C" void *__libc_realloc(void *old, size_t bytes);
-extern "C" void *__libc_memalign(size_t alignment, size_t bytes);
 
 namespace {
 uint64_t allocations = 0;
 } // namespace
 
-extern "C" void *malloc(size_t bytes) {
-  ++allocations;
-  return __libc_malloc(bytes);
-}
-extern "C" void *calloc(size_t count, size_t bytes) {
-  ++allocations;
-  return __libc_calloc(count, bytes);
-}
-extern "C" void *realloc(void *old, size_t bytes) {
-  ++allocations;
-  return __libc_realloc(old, bytes);
-}
-extern "C" void *aligned_alloc(size_t alignment, size_t bytes) {
-  ++allocations;
-  return __libc_memalign(alignment, bytes);
-}
+void strata::test::onAllocation() { ++allocations; }
 
 namespace strata::test {
 namespace {

@@ -1,37 +1,17 @@
-// After boot no step allocates, on the caller's thread or a worker's. malloc itself is counted:
-// this executable replaces it for every thread and library in it.
+// After boot no step allocates, on the caller's thread or a worker's. malloc itself is counted.
 #include <atomic>
 #include <cstdlib>
 
 #include <gtest/gtest.h>
 
+#include "test/AllocationHook.h"
 #include "test/runtime/stage/Driver.h"
-
-extern "C" void *__libc_malloc(size_t bytes);
-extern "C" void *__libc_calloc(size_t count, size_t bytes);
-extern "C" void *__libc_realloc(void *old, size_t bytes);
-extern "C" void *__libc_memalign(size_t alignment, size_t bytes);
 
 namespace {
 std::atomic<uint64_t> allocations{0};
 } // namespace
 
-extern "C" void *malloc(size_t bytes) {
-  ++allocations;
-  return __libc_malloc(bytes);
-}
-extern "C" void *calloc(size_t count, size_t bytes) {
-  ++allocations;
-  return __libc_calloc(count, bytes);
-}
-extern "C" void *realloc(void *old, size_t bytes) {
-  ++allocations;
-  return __libc_realloc(old, bytes);
-}
-extern "C" void *aligned_alloc(size_t alignment, size_t bytes) {
-  ++allocations;
-  return __libc_memalign(alignment, bytes);
-}
+void strata::test::onAllocation() { ++allocations; }
 
 using namespace strata;
 using namespace strata::test;

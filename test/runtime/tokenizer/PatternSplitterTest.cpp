@@ -6,30 +6,17 @@
 #include <gtest/gtest.h>
 
 #include "runtime/tokenizer/Utf8.h"
+#include "test/runtime/tokenizer/SplitText.h"
 #include "test/runtime/tokenizer/Vocabularies.h"
 
 namespace strata {
 namespace {
 
 using ::testing::HasSubstr;
-using Pieces = std::vector<std::string>;
 
 constexpr const char *llama3Pattern =
     R"((?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3})"
     R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-
-Pieces split(std::vector<std::string> patterns, std::string_view text) {
-  auto splitter = PatternSplitter::create({"test", std::move(patterns)});
-  if (!splitter.isOk())
-    return {"error: " + splitter.status().toString()};
-  auto found = splitter->split(text);
-  if (!found.isOk())
-    return {"error: " + found.status().toString()};
-  Pieces pieces;
-  for (auto [begin, end] : *found)
-    pieces.emplace_back(text.substr(begin, end - begin));
-  return pieces;
-}
 
 TEST(PatternSplitter, Llama3) {
   auto pieces = [](std::string_view text) { return split({llama3Pattern}, text); };

@@ -5,25 +5,10 @@
 #include <gtest/gtest.h>
 
 #include "runtime/checkpoint/PreTokenizerTable.h"
-#include "runtime/tokenizer/PatternSplitter.h"
+#include "test/runtime/tokenizer/SplitText.h"
 
 namespace strata {
 namespace {
-
-using Pieces = std::vector<std::string>;
-
-Pieces split(std::vector<std::string> patterns, std::string_view text) {
-  auto splitter = PatternSplitter::create({"test", std::move(patterns)});
-  if (!splitter.isOk())
-    return {"error: " + splitter.status().toString()};
-  auto found = splitter->split(text);
-  if (!found.isOk())
-    return {"error: " + found.status().toString()};
-  Pieces pieces;
-  for (auto [begin, end] : *found)
-    pieces.emplace_back(text.substr(begin, end - begin));
-  return pieces;
-}
 
 std::vector<std::string> patternsOf(std::string_view name) {
   auto named = namedPreTokenizer(name);

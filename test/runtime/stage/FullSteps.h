@@ -1,0 +1,25 @@
+// Steps that fill every bucket of any plan to its last row.
+#pragma once
+
+#include "runtime/plan/PlanFile.h"
+#include "runtime/stage/Executor.h"
+
+namespace strata::test {
+
+class FullSteps {
+public:
+  explicit FullSteps(const fb::Plan &plan);
+
+  /// Runs every body bucket full, each on sequences of its own length from position 0, and after
+  /// the largest body every head bucket.
+  Status runAll(Executor &executor);
+
+private:
+  void fillBody(const fb::Bucket &bucket);
+
+  const fb::Plan &plan_;
+  Step step_;
+  StepResult result_;
+};
+
+} // namespace strata::test
