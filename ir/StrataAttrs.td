@@ -89,7 +89,8 @@ def Strata_RopeFrequenciesAttr : Strata_Attr<"RopeFrequencies", "rope_frequencie
 def Strata_UnitCostAttr : Strata_Attr<"UnitCost", "unit_cost"> {
   let summary = "what a layer costs on a device, measured by planning it alone";
   let parameters = (ins "int64_t":$weight_bytes, "int64_t":$state_bytes, "int64_t":$arena_bytes,
-                        "int64_t":$commands, "int64_t":$nanoseconds);
+                        "int64_t":$commands, "int64_t":$decode_nanoseconds,
+                        "int64_t":$prefill_nanoseconds);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 

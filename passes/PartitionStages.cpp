@@ -36,7 +36,8 @@ planner::PartitionProblem describe(ModelOp model, ArrayRef<LayerOp> layers) {
     if (auto cost = layer.getCost()) {
       unit.stateBytes = cost->getStateBytes();
       unit.arenaBytes = cost->getArenaBytes();
-      unit.decodeTime = cost->getNanoseconds();
+      unit.decodeTime = cost->getDecodeNanoseconds();
+      unit.prefillTime = cost->getPrefillNanoseconds();
     }
     problem.units.push_back(std::move(unit));
   }

@@ -16,11 +16,20 @@ namespace {
 
 using namespace ir;
 
+/// Time of a launch that reads `bytes` and multiplies `rows` rows with `elements` weights.
+int64_t nanoseconds(const Target &target, double bytes, double rows, double elements) {
+  return static_cast<int64_t>(
+      1e9 * std::max(bytes / target.bytesPerSecond, 2 * rows * elements / target.flopsPerSecond));
+}
+
 /// What one stage of a planned model takes.
 UnitCostAttr measure(ModelOp model, StageOp stage, const Target &target) {
   int64_t weights = 0, state = 0, arena = 0, commands = 0;
-  for (WeightOp weight : stage.getOps<WeightOp>())
+  double elements = 0;
+  for (WeightOp weight : stage.getOps<WeightOp>()) {
     weights += *weightBytes(weight.getTensorType());
+    elements += static_cast<double>(weight.getTensorType().getNumElements());
+  }
   for (StateOp group : stage.getOps<StateOp>())
     state += group.getBlockBytes() *
              group.getBlocksPerSequence(model.getMaxContext(), model.getMaxRows()) *
@@ -31,13 +40,16 @@ UnitCostAttr measure(ModelOp model, StageOp stage, const Target &target) {
     auto dispatches = forward.getBlock().getOps<DispatchOp>();
     commands = std::max<int64_t>(commands, std::distance(dispatches.begin(), dispatches.end()));
   }
-  // A decode step reads every weight once; an embedding reads a row a sequence.
-  double bytes = stage.getEmbedding() ? 4.0 * static_cast<double>(model.getHidden()) *
-                                            static_cast<double>(model.getMaxSequences())
-                                      : static_cast<double>(weights);
-  double nanoseconds = bytes / target.bytesPerSecond * 1e9;
+  // A decode step has a row a sequence, a prompt chunk one sequence; a head computes no other rows.
+  auto time = [&](int64_t rows, int64_t sequences) {
+    if (stage.getEmbedding()) // a row of the table for every row
+      return nanoseconds(target, 4.0 * static_cast<double>(rows * model.getHidden()), 0, 0);
+    return nanoseconds(target, static_cast<double>(weights),
+                       static_cast<double>(stage.getHead() ? sequences : rows), elements);
+  };
+  int64_t sequences = model.getMaxSequences();
   return UnitCostAttr::get(model.getContext(), weights, state, arena, commands,
-                           static_cast<int64_t>(nanoseconds));
+                           time(sequences, sequences), time(model.getMaxRows(), 1));
 }
 
 struct ProfileUnitsPass : OrderedPass<impl::ProfileUnitsBase<ProfileUnitsPass>, ProfileUnitsPass> {

@@ -51,10 +51,10 @@ strata.model @tiny attributes {family = "tiny", hidden = 64 : i64, layers = 2 : 
     }
     // Two values enter: the text binds each by name.
     // CHECK: strata.layer decoder 1 (%{{.*}} = %{{.*}}, %{{.*}} = %[[E]])
-    // CHECK-SAME: cost = #strata.unit_cost<weight_bytes = 1, state_bytes = 2, arena_bytes = 3, commands = 4, nanoseconds = 5>
+    // CHECK-SAME: cost = #strata.unit_cost<weight_bytes = 1, state_bytes = 2, arena_bytes = 3, commands = 4, decode_nanoseconds = 5, prefill_nanoseconds = 5>
     %2 = strata.layer decoder 1 (%h = %1, %first = %0) attributes {
         cost = #strata.unit_cost<weight_bytes = 1, state_bytes = 2, arena_bytes = 3, commands = 4,
-        nanoseconds = 5>} : (tensor<?x64xf32, #strata.space<hidden>>,
+        decode_nanoseconds = 5, prefill_nanoseconds = 5>} : (tensor<?x64xf32, #strata.space<hidden>>,
         tensor<?x64xf32, #strata.space<hidden>>) -> tensor<?x64xf32, #strata.space<hidden>> {
       strata.yield %first : tensor<?x64xf32, #strata.space<hidden>>
     }

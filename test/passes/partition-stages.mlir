@@ -34,32 +34,32 @@ strata.model @m attributes {family = "f", hidden = 8 : i64, layers = 3 : i64,
       #strata.component<"v", "f32", 8>] layers [0, 2]
   strata.forward @body(%step) {
     %0 = strata.layer embedding 0 () attributes {cost = #strata.unit_cost<weight_bytes = 512,
-        state_bytes = 0, arena_bytes = 128, commands = 1, nanoseconds = 1>} : () -> tensor<?x8xf32> {
+        state_bytes = 0, arena_bytes = 128, commands = 1, decode_nanoseconds = 1, prefill_nanoseconds = 1>} : () -> tensor<?x8xf32> {
       %e = strata.embed @table[%step] : tensor<?x8xf32>
       strata.yield %e : tensor<?x8xf32>
     }
     %1 = strata.layer decoder 0 (%x = %0) attributes {cost = #strata.unit_cost<weight_bytes = 32,
-        state_bytes = 4096, arena_bytes = 256, commands = 3, nanoseconds = 5>}
+        state_bytes = 4096, arena_bytes = 256, commands = 3, decode_nanoseconds = 5, prefill_nanoseconds = 5>}
         : (tensor<?x8xf32>) -> tensor<?x8xf32> {
       %n = strata.rms_norm %x, @norm {epsilon = 1.0e-5 : f64} : tensor<?x8xf32>
       strata.kv_write %n, %n, @kv[%step] layer 0 : tensor<?x8xf32>, tensor<?x8xf32>
       strata.yield %n : tensor<?x8xf32>
     }
     %2 = strata.layer decoder 1 (%x = %1) attributes {cost = #strata.unit_cost<weight_bytes = 256,
-        state_bytes = 0, arena_bytes = 384, commands = 1, nanoseconds = 6>}
+        state_bytes = 0, arena_bytes = 384, commands = 1, decode_nanoseconds = 6, prefill_nanoseconds = 6>}
         : (tensor<?x8xf32>) -> tensor<?x8xf32> {
       %n = strata.linear %x, @w1 : tensor<?x8xf32> -> tensor<?x8xf32>
       strata.yield %n : tensor<?x8xf32>
     }
     %3 = strata.layer decoder 2 (%x = %2) attributes {cost = #strata.unit_cost<weight_bytes = 32,
-        state_bytes = 4096, arena_bytes = 256, commands = 3, nanoseconds = 5>}
+        state_bytes = 4096, arena_bytes = 256, commands = 3, decode_nanoseconds = 5, prefill_nanoseconds = 5>}
         : (tensor<?x8xf32>) -> tensor<?x8xf32> {
       %n = strata.rms_norm %x, @norm {epsilon = 1.0e-5 : f64} : tensor<?x8xf32>
       strata.kv_write %n, %n, @kv[%step] layer 2 : tensor<?x8xf32>, tensor<?x8xf32>
       strata.yield %n : tensor<?x8xf32>
     }
     strata.layer head 0 (%x = %3) attributes {cost = #strata.unit_cost<weight_bytes = 512,
-        state_bytes = 0, arena_bytes = 192, commands = 3, nanoseconds = 4>}
+        state_bytes = 0, arena_bytes = 192, commands = 3, decode_nanoseconds = 4, prefill_nanoseconds = 4>}
         : (tensor<?x8xf32>) -> () {
       %g = strata.gather_rows %x[%step] : tensor<?x8xf32> -> tensor<?x8xf32>
       %l = strata.logits %g, @table : tensor<?x8xf32> -> tensor<?x16xf32>
@@ -87,32 +87,32 @@ strata.model @m attributes {family = "f", hidden = 8 : i64, layers = 3 : i64,
       #strata.component<"v", "f32", 8>] layers [0, 2]
   strata.forward @body(%step) {
     %0 = strata.layer embedding 0 () attributes {cost = #strata.unit_cost<weight_bytes = 512,
-        state_bytes = 0, arena_bytes = 128, commands = 1, nanoseconds = 1>} : () -> tensor<?x8xf32> {
+        state_bytes = 0, arena_bytes = 128, commands = 1, decode_nanoseconds = 1, prefill_nanoseconds = 1>} : () -> tensor<?x8xf32> {
       %e = strata.embed @table[%step] : tensor<?x8xf32>
       strata.yield %e : tensor<?x8xf32>
     }
     %1 = strata.layer decoder 0 (%x = %0) attributes {cost = #strata.unit_cost<weight_bytes = 32,
-        state_bytes = 4096, arena_bytes = 256, commands = 3, nanoseconds = 5>}
+        state_bytes = 4096, arena_bytes = 256, commands = 3, decode_nanoseconds = 5, prefill_nanoseconds = 5>}
         : (tensor<?x8xf32>) -> tensor<?x8xf32> {
       %n = strata.rms_norm %x, @norm {epsilon = 1.0e-5 : f64} : tensor<?x8xf32>
       strata.kv_write %n, %n, @kv[%step] layer 0 : tensor<?x8xf32>, tensor<?x8xf32>
       strata.yield %n : tensor<?x8xf32>
     }
     %2 = strata.layer decoder 1 (%x = %1) attributes {cost = #strata.unit_cost<weight_bytes = 256,
-        state_bytes = 0, arena_bytes = 384, commands = 1, nanoseconds = 6>}
+        state_bytes = 0, arena_bytes = 384, commands = 1, decode_nanoseconds = 6, prefill_nanoseconds = 6>}
         : (tensor<?x8xf32>) -> tensor<?x8xf32> {
       %n = strata.linear %x, @w1 : tensor<?x8xf32> -> tensor<?x8xf32>
       strata.yield %n : tensor<?x8xf32>
     }
     %3 = strata.layer decoder 2 (%x = %2) attributes {cost = #strata.unit_cost<weight_bytes = 32,
-        state_bytes = 4096, arena_bytes = 256, commands = 3, nanoseconds = 5>}
+        state_bytes = 4096, arena_bytes = 256, commands = 3, decode_nanoseconds = 5, prefill_nanoseconds = 5>}
         : (tensor<?x8xf32>) -> tensor<?x8xf32> {
       %n = strata.rms_norm %x, @norm {epsilon = 1.0e-5 : f64} : tensor<?x8xf32>
       strata.kv_write %n, %n, @kv[%step] layer 2 : tensor<?x8xf32>, tensor<?x8xf32>
       strata.yield %n : tensor<?x8xf32>
     }
     strata.layer head 0 (%x = %3) attributes {cost = #strata.unit_cost<weight_bytes = 512,
-        state_bytes = 0, arena_bytes = 192, commands = 3, nanoseconds = 4>}
+        state_bytes = 0, arena_bytes = 192, commands = 3, decode_nanoseconds = 4, prefill_nanoseconds = 4>}
         : (tensor<?x8xf32>) -> () {
       %g = strata.gather_rows %x[%step] : tensor<?x8xf32> -> tensor<?x8xf32>
       %l = strata.logits %g, @table : tensor<?x8xf32> -> tensor<?x16xf32>
@@ -141,32 +141,32 @@ strata.model @m attributes {family = "f", hidden = 8 : i64, layers = 3 : i64,
       #strata.component<"v", "f32", 8>] layers [0, 2]
   strata.forward @body(%step) {
     %0 = strata.layer embedding 0 () attributes {cost = #strata.unit_cost<weight_bytes = 512,
-        state_bytes = 0, arena_bytes = 128, commands = 1, nanoseconds = 1>} : () -> tensor<?x8xf32> {
+        state_bytes = 0, arena_bytes = 128, commands = 1, decode_nanoseconds = 1, prefill_nanoseconds = 1>} : () -> tensor<?x8xf32> {
       %e = strata.embed @table[%step] : tensor<?x8xf32>
       strata.yield %e : tensor<?x8xf32>
     }
     %1 = strata.layer decoder 0 (%x = %0) attributes {cost = #strata.unit_cost<weight_bytes = 32,
-        state_bytes = 4096, arena_bytes = 256, commands = 3, nanoseconds = 5>}
+        state_bytes = 4096, arena_bytes = 256, commands = 3, decode_nanoseconds = 5, prefill_nanoseconds = 5>}
         : (tensor<?x8xf32>) -> tensor<?x8xf32> {
       %n = strata.rms_norm %x, @norm {epsilon = 1.0e-5 : f64} : tensor<?x8xf32>
       strata.kv_write %n, %n, @kv[%step] layer 0 : tensor<?x8xf32>, tensor<?x8xf32>
       strata.yield %n : tensor<?x8xf32>
     }
     %2 = strata.layer decoder 1 (%x = %1) attributes {cost = #strata.unit_cost<weight_bytes = 256,
-        state_bytes = 0, arena_bytes = 384, commands = 1, nanoseconds = 6>}
+        state_bytes = 0, arena_bytes = 384, commands = 1, decode_nanoseconds = 6, prefill_nanoseconds = 6>}
         : (tensor<?x8xf32>) -> tensor<?x8xf32> {
       %n = strata.linear %x, @w1 : tensor<?x8xf32> -> tensor<?x8xf32>
       strata.yield %n : tensor<?x8xf32>
     }
     %3 = strata.layer decoder 2 (%x = %2) attributes {cost = #strata.unit_cost<weight_bytes = 32,
-        state_bytes = 4096, arena_bytes = 256, commands = 3, nanoseconds = 5>}
+        state_bytes = 4096, arena_bytes = 256, commands = 3, decode_nanoseconds = 5, prefill_nanoseconds = 5>}
         : (tensor<?x8xf32>) -> tensor<?x8xf32> {
       %n = strata.rms_norm %x, @norm {epsilon = 1.0e-5 : f64} : tensor<?x8xf32>
       strata.kv_write %n, %n, @kv[%step] layer 2 : tensor<?x8xf32>, tensor<?x8xf32>
       strata.yield %n : tensor<?x8xf32>
     }
     strata.layer head 0 (%x = %3) attributes {cost = #strata.unit_cost<weight_bytes = 512,
-        state_bytes = 0, arena_bytes = 192, commands = 3, nanoseconds = 4>}
+        state_bytes = 0, arena_bytes = 192, commands = 3, decode_nanoseconds = 4, prefill_nanoseconds = 4>}
         : (tensor<?x8xf32>) -> () {
       %g = strata.gather_rows %x[%step] : tensor<?x8xf32> -> tensor<?x8xf32>
       %l = strata.logits %g, @table : tensor<?x8xf32> -> tensor<?x16xf32>
@@ -195,32 +195,32 @@ strata.model @m attributes {family = "f", hidden = 8 : i64, layers = 3 : i64,
       #strata.component<"v", "f32", 8>] layers [0, 2]
   strata.forward @body(%step) {
     %0 = strata.layer embedding 0 () attributes {cost = #strata.unit_cost<weight_bytes = 512,
-        state_bytes = 0, arena_bytes = 128, commands = 1, nanoseconds = 1>} : () -> tensor<?x8xf32> {
+        state_bytes = 0, arena_bytes = 128, commands = 1, decode_nanoseconds = 1, prefill_nanoseconds = 1>} : () -> tensor<?x8xf32> {
       %e = strata.embed @table[%step] : tensor<?x8xf32>
       strata.yield %e : tensor<?x8xf32>
     }
     %1 = strata.layer decoder 0 (%x = %0) attributes {cost = #strata.unit_cost<weight_bytes = 32,
-        state_bytes = 4096, arena_bytes = 256, commands = 3, nanoseconds = 5>}
+        state_bytes = 4096, arena_bytes = 256, commands = 3, decode_nanoseconds = 5, prefill_nanoseconds = 5>}
         : (tensor<?x8xf32>) -> tensor<?x8xf32> {
       %n = strata.rms_norm %x, @norm {epsilon = 1.0e-5 : f64} : tensor<?x8xf32>
       strata.kv_write %n, %n, @kv[%step] layer 0 : tensor<?x8xf32>, tensor<?x8xf32>
       strata.yield %n : tensor<?x8xf32>
     }
     %2 = strata.layer decoder 1 (%x = %1) attributes {cost = #strata.unit_cost<weight_bytes = 256,
-        state_bytes = 0, arena_bytes = 384, commands = 1, nanoseconds = 6>}
+        state_bytes = 0, arena_bytes = 384, commands = 1, decode_nanoseconds = 6, prefill_nanoseconds = 6>}
         : (tensor<?x8xf32>) -> tensor<?x8xf32> {
       %n = strata.linear %x, @w1 : tensor<?x8xf32> -> tensor<?x8xf32>
       strata.yield %n : tensor<?x8xf32>
     }
     %3 = strata.layer decoder 2 (%x = %2) attributes {cost = #strata.unit_cost<weight_bytes = 32,
-        state_bytes = 4096, arena_bytes = 256, commands = 3, nanoseconds = 5>}
+        state_bytes = 4096, arena_bytes = 256, commands = 3, decode_nanoseconds = 5, prefill_nanoseconds = 5>}
         : (tensor<?x8xf32>) -> tensor<?x8xf32> {
       %n = strata.rms_norm %x, @norm {epsilon = 1.0e-5 : f64} : tensor<?x8xf32>
       strata.kv_write %n, %n, @kv[%step] layer 2 : tensor<?x8xf32>, tensor<?x8xf32>
       strata.yield %n : tensor<?x8xf32>
     }
     strata.layer head 0 (%x = %3) attributes {cost = #strata.unit_cost<weight_bytes = 512,
-        state_bytes = 0, arena_bytes = 192, commands = 3, nanoseconds = 4>}
+        state_bytes = 0, arena_bytes = 192, commands = 3, decode_nanoseconds = 4, prefill_nanoseconds = 4>}
         : (tensor<?x8xf32>) -> () {
       %g = strata.gather_rows %x[%step] : tensor<?x8xf32> -> tensor<?x8xf32>
       %l = strata.logits %g, @table : tensor<?x8xf32> -> tensor<?x16xf32>
