@@ -25,7 +25,7 @@ inline std::string testData(std::string_view name) {
   return pathBelow("STRATA_TEST_DATA", STRATA_TEST_DATA_DEFAULT, name);
 }
 
-/// Real models that the project's own scripts fetch (`.ci/fetch-smollm2`).
+/// Real models that the project's own scripts fetch (`.ci/fetch-model`).
 inline std::string cachedModel(std::string_view name) {
   return pathBelow("STRATA_MODELS", STRATA_MODELS_CACHE, name);
 }

@@ -27,7 +27,7 @@ if os.path.isdir(data):
     config.available_features.add("test-data")
 config.substitutions.append(("%data", os.path.normpath(data)))
 
-# `REQUIRES: smollm2` marks a test of the model that `.ci/fetch-smollm2` fetches, in %models.
+# `REQUIRES: smollm2` marks a test of the model that `.ci/fetch-model smollm2` fetches, in %models.
 models = os.environ.get("STRATA_MODELS") or os.path.join(config.strata_source, "models-cache")
 if os.path.exists(os.path.join(models, "SmolLM2-135M-Instruct.Q4_1.gguf")):
     config.available_features.add("smollm2")

@@ -28,6 +28,9 @@ class Fixtures(EndToEnd):
     def test_qwen3_qknorm(self):
         self.check("qwen3-qknorm")
 
+    def test_gemma3(self):
+        self.check("gemma3")
+
 
 if __name__ == "__main__":
     unittest.main()

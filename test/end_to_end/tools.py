@@ -41,7 +41,7 @@ def cached_model(name):
     """A real model that a script of the project fetched; skips the test where it is absent."""
     path = os.path.join(os.environ.get("STRATA_MODELS") or os.path.join(ROOT, "models-cache"), name)
     if not os.path.exists(path):
-        raise unittest.SkipTest(f"{path} is absent; .ci/fetch-smollm2 gets it")
+        raise unittest.SkipTest(f"{path} is absent; .ci/fetch-model gets it")
     return path
 
 
