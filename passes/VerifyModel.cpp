@@ -55,8 +55,9 @@ LogicalResult verifyOps(LayerOp layer) {
   return success();
 }
 
-/// What attention reads was written, by its own layer or an earlier one.
-LogicalResult verifyState(ForwardOp forward) {
+/// What attention reads was written, by its own layer or an earlier one, and no state is held in
+/// vain.
+LogicalResult verifyState(ModelOp model, ForwardOp forward) {
   llvm::DenseSet<std::pair<Attribute, int64_t>> written;
   WalkResult walk = forward.walk([&](Operation *op) {
     if (auto write = dyn_cast<KvWriteOp>(op))
@@ -68,7 +69,14 @@ LogicalResult verifyState(ForwardOp forward) {
                             << attention.getStateAttr() << " before a strata.kv_write of it";
     return WalkResult::interrupt();
   });
-  return failure(walk.wasInterrupted());
+  if (walk.wasInterrupted())
+    return failure();
+  for (StateOp state : model.getOps<StateOp>())
+    for (int64_t layer : state.getLayers())
+      if (!written.contains({FlatSymbolRefAttr::get(state.getSymNameAttr()), layer}))
+        return state.emitOpError() << "(@" << state.getSymName() << ") holds layer " << layer
+                                   << ", which nothing writes";
+  return success();
 }
 
 /// The pools' blocks are numbered with 32 bits and their bytes with 64.
@@ -154,7 +162,8 @@ struct VerifyModelPass : OrderedPass<impl::VerifyModelBase<VerifyModelPass>, Ver
     for (StateOp state : model.getOps<StateOp>())
       if (failed(verifyStateSize(model, state)))
         return failure();
-    return failure(failed(verifyChain(model, forwards[0])) || failed(verifyState(forwards[0])));
+    return failure(failed(verifyChain(model, forwards[0])) ||
+                   failed(verifyState(model, forwards[0])));
   }
 };
 

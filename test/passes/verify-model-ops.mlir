@@ -391,3 +391,32 @@ strata.model @m attributes {family = "f", hidden = 8 : i64, layers = 1 : i64,
     }
   }
 }
+
+// -----
+
+// A state that no layer writes would be promised memory for nothing.
+strata.model @m attributes {family = "f", hidden = 8 : i64, layers = 1 : i64,
+    vocabulary = 16 : i64, max_context = 32 : i64, max_sequences = 2 : i64, max_rows = 4 : i64,
+    devices = ["cpu:x86-64-v3"]} {
+  strata.weight @table : tensor<16x8xf32> from "table" unit "embedding"
+  strata.weight @norm : tensor<8xf32> from "norm" unit "shared"
+  // expected-error @below {{(@kv) holds layer 0, which nothing writes}}
+  strata.state @kv paged block_tokens 4 components [#strata.component<"k", "f32", 8>,
+      #strata.component<"v", "f32", 8>] layers [0]
+  strata.forward @body(%step) {
+    %0 = strata.layer embedding 0 () : () -> tensor<?x8xf32> {
+      %e = strata.embed @table[%step] : tensor<?x8xf32>
+      strata.yield %e : tensor<?x8xf32>
+    }
+    %1 = strata.layer decoder 0 (%x = %0) : (tensor<?x8xf32>) -> tensor<?x8xf32> {
+      %n = strata.rms_norm %x, @norm {epsilon = 1.0e-5 : f64} : tensor<?x8xf32>
+      strata.yield %n : tensor<?x8xf32>
+    }
+    strata.layer head 0 (%x = %1) : (tensor<?x8xf32>) -> () {
+      %g = strata.gather_rows %x[%step] : tensor<?x8xf32> -> tensor<?x8xf32>
+      %l = strata.logits %g, @table : tensor<?x8xf32> -> tensor<?x16xf32>
+      strata.sample %l[%step] : tensor<?x16xf32>
+      strata.yield
+    }
+  }
+}
