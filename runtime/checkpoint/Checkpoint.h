@@ -83,8 +83,8 @@ protected:
 /// The vocabulary alone of a GGUF file (its tensors are not read, so one that holds only a
 /// vocabulary, or tensors of unknown types, will do), of a Hugging Face folder or of a
 /// tokenizer.json. A file that is named tokenizer.json is read with those beside it
-/// (tokenizer_config.json, config.json, generation_config.json, chat_template.jinja); a `.json` of
-/// another name stands alone. Errors: NotFound (no file, or no tokenizer in it), InvalidData,
+/// (tokenizer_config.json, config.json, generation_config.json, chat_template.jinja,
+/// chat_template.json); a `.json` of another name stands alone. Errors: NotFound (no file, or no tokenizer in it), InvalidData,
 /// Unimplemented (by name).
 Result<Vocabulary> readVocabulary(const std::string &path);
 

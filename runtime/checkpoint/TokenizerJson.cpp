@@ -7,10 +7,9 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "runtime/base/MappedFile.h"
+#include "runtime/checkpoint/ChatTemplateFile.h"
 #include "runtime/checkpoint/EndOfGeneration.h"
 #include "runtime/checkpoint/Json.h"
-#include "runtime/checkpoint/LfsPointer.h"
 #include "runtime/checkpoint/Text.h"
 #include "runtime/checkpoint/TokenizerJsonText.h"
 
@@ -38,7 +37,6 @@ private:
   Status scoreByMerges();
   Status readSpecialTokens();
   Status readPostProcessor();
-  Status readChatTemplate();
   Result<int32_t> namedToken(std::string_view key) const;
   Result<int32_t> configuredToken(std::string_view key) const;
   int32_t idOf(std::string_view text) const {
@@ -414,38 +412,12 @@ Status TokenizerJsonReader::readPostProcessor() {
   return decide("add_eos_token", around[1], vocabulary_.eosId, vocabulary_.addEos);
 }
 
-Status TokenizerJsonReader::readChatTemplate() {
-  if (documents_.chatTemplate) {
-    vocabulary_.chatTemplate = *documents_.chatTemplate;
-    return Status::ok();
-  }
-  const Json *value = findMember(documents_.tokenizerConfig, "chat_template");
-  // Several named templates: the one for ordinary chat is called `default`.
-  if (value && value->is_array()) {
-    const Json *chosen = nullptr;
-    for (const Json &named : *value) {
-      const Json *name = findMember(named, "name");
-      if (name && *name == "default")
-        chosen = findMember(named, "template");
-    }
-    value = chosen;
-  }
-  if (!value)
-    return Status::ok();
-  if (!value->is_string())
-    return makeError(StatusCode::InvalidData,
-                     "tokenizer_config.json: 'chat_template' is {}; it must be a string",
-                     jsonKind(*value));
-  vocabulary_.chatTemplate = value->get<std::string>();
-  return Status::ok();
-}
-
 Result<Vocabulary> TokenizerJsonReader::read() {
   STRATA_RETURN_IF_ERROR(readModelOptions());
   STRATA_RETURN_IF_ERROR(readTokens());
   STRATA_RETURN_IF_ERROR(readMerges());
   STRATA_RETURN_IF_ERROR(readSpecialTokens());
-  STRATA_RETURN_IF_ERROR(readChatTemplate());
+  STRATA_ASSIGN_OR_RETURN(vocabulary_.chatTemplate, chooseChatTemplate(documents_));
   return std::move(vocabulary_);
 }
 
@@ -478,14 +450,12 @@ readFolderVocabulary(const std::string &folder, const Json &config, const Json &
   }
   documents.config = config;
   documents.generationConfig = generationConfig;
+  if (exists("chat_template.json")) {
+    STRATA_ASSIGN_OR_RETURN(documents.chatTemplateJson, readJsonFile(base / "chat_template.json"));
+  }
   if (exists("chat_template.jinja")) {
-    STRATA_ASSIGN_OR_RETURN(std::shared_ptr<const MappedFile> file,
-                            MappedFile::open(base / "chat_template.jinja"));
-    STRATA_RETURN_IF_ERROR(refuseLfsPointer(*file));
-    std::string text(reinterpret_cast<const char *>(file->bytes().data()), file->bytes().size());
-    if (!isUtf8(text))
-      return makeError(StatusCode::InvalidData, "'{}' is not UTF-8", file->path());
-    documents.chatTemplate = std::move(text);
+    STRATA_ASSIGN_OR_RETURN(documents.chatTemplate,
+                            readChatTemplateFile(base / "chat_template.jinja"));
   }
   Result<Vocabulary> vocabulary = readTokenizerJson(documents);
   if (!vocabulary.isOk())

@@ -17,7 +17,8 @@ struct TokenizerDocuments {
   nlohmann::ordered_json tokenizerConfig;  ///< tokenizer_config.json: BOS, EOS, chat template
   nlohmann::ordered_json config;           ///< config.json: ids where the former has no names
   nlohmann::ordered_json generationConfig; ///< generation_config.json: what ends a generation
-  std::optional<std::string> chatTemplate; ///< chat_template.jinja, which wins
+  nlohmann::ordered_json chatTemplateJson; ///< chat_template.json: wins over tokenizer_config.json
+  std::optional<std::string> chatTemplate; ///< chat_template.jinja: wins over both
 };
 
 /// Reads byte-level BPE, and SentencePiece-style BPE (byte fallback) and unigram models (U+2581 for

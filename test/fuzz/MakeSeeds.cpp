@@ -1,4 +1,4 @@
-// Small right checkpoints of every form, for the fuzz targets to start from.
+// Small right checkpoints of every form, and chat templates, for the fuzz targets to start from.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -95,6 +95,32 @@ void writeTokenizerJson(SeedFolder folder) {
       "vocab":[["<unk>",0.0],["\u2581",-1.0],["a",-2.5],["\u2581H",-3.0]]}})");
 }
 
+void writeChatTemplates(SeedFolder folder) {
+  folder.add(
+      "{% for message in messages %}{{ '<|' + message['role'] + '|>\n' + (message.content or "
+      "'') | trim ~ eos_token }}{% endfor %}{%- if add_generation_prompt -%}A{%- endif -%}");
+  folder.add(R"({%- macro show(m, depth=1, *rest) -%}
+    {%- if m is mapping %}{% for k, v in m | dictsort %}{{ k ~ ': ' }}{{ show(v, depth + 1) }}{% endfor %}
+    {%- elif m is sequence and m is not string %}{{ m | map('string') | join(', ') | upper }}
+    {%- else %}{{ m | tojson(indent=2) }}{% endif %}{%- endmacro %}
+    {% for m in messages if m.role != 'tool' %}{{ loop.index0 ~ loop.last }}{{ show(m) }}{% endfor %})");
+  folder.add(R"({% set ns = namespace(n=0, found=false, s='') %}{% for m in messages[::-1] %}
+    {% if loop.first %}{% continue %}{% endif %}{% set ns.n = ns.n + 1 %}{% set ns.s = m.role ~ ns.s %}
+    {% if ns.n > 2 %}{% break %}{% endif %}{% else %}none{% endfor %}{{ ns.s.split('s')[-1].strip() }}
+    {{ messages | selectattr('role', 'equalto', 'user') | map(attribute='content') | list | length }}
+    {{ '%s-%05.1f' % ('a', 2.5) }}{{ '{0:>5}'.format(ns.n) if false else ns.n ** 2 // 3 }})");
+  folder.add(
+      R"({% call(x) wrap(1) %}{{ x }}{% endcall %}{% macro wrap(y) %}{{ caller(y) }}{% endmacro %}
+    {% filter replace('a', 'b') | title %}{% raw %}{{ a }}{% endraw %}{% endfilter %}{# c #}
+    {% set t %}{% generation %}x{% endgeneration %}{% endset %}{% with a = 1, b = [1, 2] %}{{ a in b }}{% endwith %}
+    {% for x in [1, [2, [3]]] recursive %}{{ loop(x) if x is iterable else x * 2 }}{% endfor %}
+    {{ messages | groupby('role') | first | last | batch(2, 'x') | list | unique | sort(reverse=true) }}
+    {{ strftime_now('%d %b %Y') }}{{ tools | tojson }}{{ raise_exception('no') if not messages }})");
+  folder.add("{{ messages[1].content[0].text[1:-1].replace('x', 'y', 1).rsplit(' ', 1) | reverse | "
+             "list }}{{ 'a' 'b' | indent(2, true) | center(9) | wordcount }}{{ dict(a=1).items() | "
+             "list | sum(start=()) }}{{ -2.5 | round(1, 'floor') | int | abs }}");
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -106,4 +132,5 @@ int main(int argc, char **argv) {
   writeGguf(SeedFolder(folder / "GgufFuzz"));
   writeSafetensors(SeedFolder(folder / "SafetensorsFuzz"));
   writeTokenizerJson(SeedFolder(folder / "TokenizerJsonFuzz"));
+  writeChatTemplates(SeedFolder(folder / "ChatTemplateFuzz"));
 }

@@ -423,6 +423,10 @@ TEST_F(TokenizerJsonTest, ConfigurationsDecideAboutSpecialTokens) {
   EXPECT_EQ(vocabulary->endOfGeneration, (Ids{0, 4, 6})); // config.json, eos_token, <|im_end|>
 
   documents_.generationConfig = nlohmann::ordered_json::parse(R"({"eos_token_id": [1, 2]})");
+  documents_.chatTemplateJson = {{"chat_template", "json"}};
+  vocabulary = read(byteLevelJson());
+  ASSERT_TRUE(vocabulary.isOk());
+  EXPECT_EQ(vocabulary->chatTemplate, "json");
   documents_.chatTemplate = "file";
   vocabulary = read(byteLevelJson());
   ASSERT_TRUE(vocabulary.isOk());
@@ -452,6 +456,17 @@ TEST_F(TokenizerJsonTest, FilesBesideATokenizerCompleteIt) {
     EXPECT_EQ(vocabulary->bosId, 3);
     EXPECT_EQ(vocabulary->chatTemplate, "J");
   }
+  std::filesystem::remove(folder.file("chat_template.jinja"));
+  folder.write("chat_template.json",
+               R"({"chat_template": [{"name": "default", "template": "N"}]})");
+  auto named = readVocabulary(folder.path());
+  ASSERT_TRUE(named.isOk()) << named.status().toString();
+  EXPECT_EQ(named->chatTemplate, "N");
+  folder.write("chat_template.json", R"({"chat_template": 7})");
+  EXPECT_REFUSED(readVocabulary(folder.path()), invalid, "chat_template.json: 'chat_template'",
+                 "must be a string");
+  folder.write("chat_template.jinja", "\xFF");
+  EXPECT_REFUSED(readVocabulary(folder.path()), invalid, "chat_template.jinja", "UTF-8");
   auto alone = readVocabulary(folder.file("alone.json"));
   ASSERT_TRUE(alone.isOk()) << alone.status().toString();
   EXPECT_EQ(alone->bosId, -1);
