@@ -14,6 +14,7 @@ using Action = std::function<Status()>;
 
 // Each declares the command's arguments on `command` and returns what runs it after parsing.
 Action addGenerate(CLI::App &command);
+Action addChat(CLI::App &command);
 Action addLogits(CLI::App &command);
 Action addTokenize(CLI::App &command);
 Action addReplay(CLI::App &command);

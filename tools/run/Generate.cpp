@@ -11,18 +11,13 @@
 #include "runtime/Strata.h"
 #include "runtime/plan/PlanFile.h"
 #include "tools/run/Commands.h"
+#include "tools/run/Completion.h"
 #include "tools/run/Interrupt.h"
 #include "tools/run/Prompt.h"
 #include "tools/run/SamplingFlags.h"
 
 namespace strata::run {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double secondsBetween(Clock::time_point begin, Clock::time_point end) {
-  return std::chrono::duration<double>(end - begin).count();
-}
 
 struct Options {
   std::string plan;
@@ -32,94 +27,6 @@ struct Options {
   uint32_t threads = 0;
   bool json = false;
 };
-
-struct Completion {
-  std::vector<int32_t> ids; ///< The end token included.
-  std::string text;
-  const char *finishReason = "length";
-  Clock::time_point submitted, firstToken, lastToken;
-
-  double promptSeconds() const { return secondsBetween(submitted, firstToken); }
-  double generationSeconds() const { return secondsBetween(firstToken, lastToken); }
-  /// The first token comes out of the prompt's last step.
-  double tokensPerSecond() const {
-    double seconds = generationSeconds();
-    return seconds > 0 ? static_cast<double>(ids.size() - 1) / seconds : 0;
-  }
-};
-
-/// Turns ids into text as they come, or into numbers where the plan has no vocabulary.
-class TextStream {
-public:
-  TextStream(const Tokenizer *tokenizer, bool print) : print_(print) {
-    if (tokenizer)
-      detokenizer_.emplace(*tokenizer, /*special=*/false, /*atStart=*/false);
-  }
-
-  void push(int32_t id, bool endsGeneration) {
-    if (!detokenizer_ && print_)
-      fmt::print("{} ", id);
-    if (detokenizer_ && !endsGeneration)
-      write(detokenizer_->push(id));
-  }
-  std::string finish() {
-    if (detokenizer_)
-      write(detokenizer_->finish());
-    return std::move(text_);
-  }
-
-private:
-  void write(const std::string &text) {
-    text_ += text;
-    if (print_ && !text.empty()) {
-      std::fwrite(text.data(), 1, text.size(), stdout);
-      std::fflush(stdout);
-    }
-  }
-
-  std::optional<Detokenizer> detokenizer_;
-  std::string text_;
-  bool print_;
-};
-
-Result<Completion> complete(Engine &engine, Request request, const InterruptScope &interrupt,
-                            bool print) {
-  Completion completion;
-  TextStream stream(engine.tokenizer(), print);
-  std::vector<TokenEvent> events(2 * engine.plan().plan().max_sequences());
-
-  completion.submitted = completion.firstToken = completion.lastToken = Clock::now();
-  STRATA_ASSIGN_OR_RETURN(RequestId id, engine.submit(std::move(request)));
-  for (bool cancelled = false; engine.busy();) {
-    if (interrupt.requested() && !cancelled) {
-      cancelled = true;
-      // NotFound: it ended by itself, and its last event is still to come.
-      if (Status status = engine.cancel(id); status.code() != StatusCode::NotFound)
-        STRATA_RETURN_IF_ERROR(std::move(status));
-    }
-    STRATA_ASSIGN_OR_RETURN(size_t count, engine.poll(events));
-    for (const TokenEvent &event : std::span(events).first(count)) {
-      if (event.id >= 0) {
-        completion.lastToken = Clock::now();
-        if (completion.ids.empty())
-          completion.firstToken = completion.lastToken;
-        completion.ids.push_back(event.id);
-        stream.push(event.id, event.finish == FinishReason::Stop);
-      }
-      if (event.finish == FinishReason::Stop)
-        completion.finishReason = "stop";
-      else if (event.finish == FinishReason::Cancelled)
-        completion.finishReason = "interrupted";
-      else if (event.finish == FinishReason::NonFinite)
-        return makeError(StatusCode::InvalidData,
-                         "layer {} gave an infinity or NaN after {} generated tokens; the weights "
-                         "are damaged (strata-run verify compares them with their hashes)",
-                         event.nonfiniteLayer, completion.ids.size());
-    }
-  }
-  completion.text = stream.finish();
-  return completion;
-}
 
 nlohmann::ordered_json toJson(const Completion &completion, const std::vector<int32_t> &prompt,
                               const Engine &engine, double bootSeconds) {
@@ -142,7 +49,7 @@ nlohmann::ordered_json toJson(const Completion &completion, const std::vector<in
 }
 
 Status generate(const Options &options) {
-  auto started = Clock::now();
+  auto started = std::chrono::steady_clock::now();
   InterruptScope interrupt;
   std::vector<int32_t> prompt;
   uint64_t context = 0;
@@ -160,7 +67,7 @@ Status generate(const Options &options) {
       .trace = options.json};
   STRATA_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
                           Engine::create(options.plan, engineOptions));
-  double bootSeconds = secondsBetween(started, Clock::now());
+  double bootSeconds = secondsSince(started);
 
   Request request{.prompt = prompt, .maxTokens = options.maxTokens, .sampling = options.sampling};
   STRATA_ASSIGN_OR_RETURN(Completion completion,

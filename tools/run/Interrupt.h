@@ -12,6 +12,9 @@ public:
   InterruptScope &operator=(const InterruptScope &) = delete;
 
   bool requested() const;
+  bool terminates() const; ///< Whether it was SIGTERM, which wants the whole process to end.
+  int descriptor() const;  ///< For poll(): readable once requested(), whichever thread was told.
+  void rearm();            ///< Forgets the signal and waits for another.
 };
 
 } // namespace strata::run

@@ -19,6 +19,7 @@ struct Command {
 
 constexpr Command commands[] = {
     {"generate", "Continue a prompt", addGenerate},
+    {"chat", "Talk with a model: each line of input is a message", addChat},
     {"logits", "Write the logits at every position of a sequence", addLogits},
     {"tokenize", "Turn text into ids", addTokenize},
     {"replay", "Run a trace of requests", addReplay},

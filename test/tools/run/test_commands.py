@@ -31,7 +31,7 @@ class WithoutAPlan(unittest.TestCase):
 
     def test_help(self):
         commands = check("strata-run", "--help")
-        for command in "generate logits tokenize replay bench explain verify devices".split():
+        for command in "generate chat logits tokenize replay bench explain verify devices".split():
             self.assertIn(command, commands)
             self.assertIn("--help", check("strata-run", command, "--help"))
 
@@ -51,6 +51,8 @@ class WithoutAPlan(unittest.TestCase):
             ("generate", "p", "text", "--max-tokens", "0"),
             ("generate", "p", "text", "--max-tokens", "99999999999"),
             ("generate", "p", "--ids", "1,x"),
+            ("chat",),
+            ("chat", "p", "--max-tokens", "0"),
             ("logits", "p", "--ids", "1"),
             ("tokenize", "f"),
             ("tokenize", "f", "--text", "a", "--text-file", "b"),
@@ -62,6 +64,7 @@ class WithoutAPlan(unittest.TestCase):
     def test_absent_files(self):
         for arguments in (
             ("generate", "absent.strata", "text"),
+            ("chat", "absent.strata"),
             ("logits", "absent.strata", "--ids", "1", "-o", "out"),
             ("tokenize", "absent.gguf", "--text", "a"),
             ("replay", "absent.strata", "trace"),
