@@ -20,6 +20,7 @@
 #include "models/Import.h"
 #include "passes/Passes.h"
 #include "runtime/base/MappedFile.h"
+#include "runtime/base/OutputPath.h"
 #include "runtime/checkpoint/Checkpoint.h"
 #include "runtime/plan/MemoryTable.h"
 #include "runtime/plan/PlanFile.h"
@@ -235,8 +236,9 @@ Status writeText(ModuleOp module, const std::string &path) {
   return makeError(StatusCode::Internal, "'{}' cannot be written", path);
 }
 
-/// Refuses an output that would replace what it is made from.
+/// Refuses an output that would replace what it is made from, or what is no file.
 Status checkOutput(const CompileOptions &options) {
+  STRATA_RETURN_IF_ERROR(checkOutputPath(options.output));
   for (const std::string &input : {options.model, options.checkpoint}) {
     std::error_code ignored; // an output that is not there yet is no input
     if (std::filesystem::equivalent(options.output, input, ignored))

@@ -12,6 +12,7 @@
 #include <xxhash.h>
 
 #include "runtime/base/CheckedMath.h"
+#include "runtime/base/OutputPath.h"
 #include "runtime/plan/PlanFile.h"
 #include "runtime/plan/PlanVerifier.h"
 
@@ -154,6 +155,7 @@ PlanWriter::create(const std::string &path, fb::WeightsPlace place, const std::s
     return makeError(StatusCode::InvalidArgument, "a plan {} a weight store names {}",
                      store.empty() ? "with" : "without",
                      store.empty() ? "its folder" : "no folder");
+  STRATA_RETURN_IF_ERROR(checkOutputPath(path));
   std::unique_ptr<PlanWriter> writer(new PlanWriter);
   writer->path_ = path;
   writer->place_ = place;

@@ -50,8 +50,8 @@ public:
 
   /// `store` is needed for WeightsPlace::Store: the folder as fb::Plan.store names it, absolute or
   /// relative to the plan file's folder; created where absent.
-  /// Errors: InvalidArgument (store missing or not wanted), NotFound (no such folder), Internal
-  /// (I/O).
+  /// Errors: InvalidArgument (store missing or not wanted; those of checkOutputPath()), NotFound
+  /// (no such folder), Internal (I/O).
   static Result<std::unique_ptr<PlanWriter>> create(const std::string &path, fb::WeightsPlace place,
                                                     const std::string &store = "");
   ~PlanWriter();

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/base/CheckedMath.h"
+#include "runtime/base/OutputPath.h"
 
 namespace strata::run {
 
@@ -26,6 +27,7 @@ Result<std::unique_ptr<TensorFile>> TensorFile::create(const std::string &path,
   if (!bytes)
     return makeError(StatusCode::InvalidArgument, "a tensor of {} x {} values has no size", rows,
                      columns);
+  STRATA_RETURN_IF_ERROR(checkOutputPath(path));
   std::unique_ptr<TensorFile> file(new TensorFile);
   file->path_ = path;
   file->temporary_ = path + ".XXXXXX";

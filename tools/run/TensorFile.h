@@ -14,8 +14,8 @@ namespace strata::run {
 /// of the same folder, which the destructor removes.
 class TensorFile {
 public:
-  /// `name` is the tensor's, its shape [rows, columns]. Errors: NotFound (no such folder),
-  /// Internal.
+  /// `name` is the tensor's, its shape [rows, columns]. Errors: those of checkOutputPath(),
+  /// InvalidArgument (too many values), NotFound (no such folder), Internal.
   static Result<std::unique_ptr<TensorFile>>
   create(const std::string &path, const std::string &name, uint64_t rows, uint64_t columns);
   ~TensorFile();

@@ -6,6 +6,8 @@
 #include <iterator>
 #include <vector>
 
+#include <sys/stat.h>
+
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -68,6 +70,13 @@ TEST_F(TensorFileTest, OverfullIsRefused) {
   auto file = TensorFile::create(path_, "logits", 1, 2);
   ASSERT_TRUE(file.isOk());
   EXPECT_EQ((*file)->write(std::vector<float>(3)).code(), StatusCode::Internal);
+}
+
+TEST_F(TensorFileTest, PipeIsNotReplaced) {
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+  EXPECT_EQ(TensorFile::create(path_, "logits", 1, 1).status().code(), StatusCode::InvalidArgument);
+  EXPECT_TRUE(std::filesystem::is_fifo(path_));
+  EXPECT_EQ(filesInFolder(), 1u);
 }
 
 TEST_F(TensorFileTest, AbsentFolderAndImpossibleSize) {
