@@ -14,12 +14,12 @@
 #include "llvm/Support/Regex.h"
 #include "llvm/Support/ThreadPool.h"
 
+#include "codegen/TextCheck.h"
 #include "codegen/targets/Target.h"
 #include "codegen/write/Writer.h"
 #include "ir/Strata.h"
 #include "models/Import.h"
 #include "passes/Passes.h"
-#include "runtime/base/MappedFile.h"
 #include "runtime/base/OutputPath.h"
 #include "runtime/checkpoint/Checkpoint.h"
 #include "runtime/plan/MemoryTable.h"
@@ -115,31 +115,10 @@ struct Source {
   OwningOpRef<ModuleOp> module;
 };
 
-/// The parser recurses on brackets: text that nests without bound would overflow its stack.
-Status checkNesting(const std::string &path) {
-  constexpr size_t most = 256;
-  STRATA_ASSIGN_OR_RETURN(std::shared_ptr<const MappedFile> file, MappedFile::open(path));
-  size_t depth = 0;
-  for (std::byte byte : file->bytes()) {
-    char character = static_cast<char>(byte);
-    if (character == '<' || character == '[' || character == '{' || character == '(')
-      ++depth;
-    else if ((character == '>' || character == ']' || character == '}' || character == ')') &&
-             depth > 0)
-      --depth;
-    if (depth > most)
-      return makeError(StatusCode::InvalidData, "'{}' nests brackets more than {} deep", path,
-                       most);
-  }
-  return Status::ok();
-}
-
 Result<Source> readText(MLIRContext &context, const CompileOptions &options,
                         const Diagnostics &diagnostics) {
   Source source;
-  if (!std::filesystem::exists(options.model))
-    return makeError(StatusCode::NotFound, "there is no file '{}'", options.model);
-  STRATA_RETURN_IF_ERROR(checkNesting(options.model));
+  STRATA_RETURN_IF_ERROR(checkModelText(options.model));
   source.module = parseSourceFile<ModuleOp>(options.model, &context);
   if (!source.module)
     return makeError(StatusCode::InvalidData, "{}", diagnostics.error());
@@ -290,7 +269,12 @@ Status compileModel(const CompileOptions &options) {
     return std::move(read).status();
   Source source = *std::move(read);
 
-  if (options.emit != Emit::Plan || !options.emitAfter.empty()) {
+  bool writesText = options.emit != Emit::Plan || !options.emitAfter.empty();
+  if (writesText && options.explain)
+    return makeError(StatusCode::InvalidArgument,
+                     "--explain prints a plan's memory table, but --emit writes no plan; leave one "
+                     "out");
+  if (writesText) {
     std::string_view until = !options.emitAfter.empty()     ? options.emitAfter
                              : options.emit == Emit::Placed ? placedLevelPass
                                                             : plannedLevelPass;

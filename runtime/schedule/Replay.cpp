@@ -15,6 +15,8 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr uint64_t maxStep = uint64_t{1} << 62; ///< Far from where counting on would overflow.
+
 /// Reads one line's object key by key; what was not read at the end is unknown.
 class LineReader {
 public:
@@ -112,7 +114,7 @@ Status readLine(std::string_view text, size_t line, const ReplayLimits &limits,
   LineReader reader(object, line);
   Request &request = entry.request;
   request.maxTokens = 16;
-  STRATA_RETURN_IF_ERROR(reader.whole("arrival", entry.arrival));
+  STRATA_RETURN_IF_ERROR(reader.whole("arrival", entry.arrival, 0, maxStep));
   STRATA_RETURN_IF_ERROR(reader.whole("seed", request.sampling.seed));
   STRATA_RETURN_IF_ERROR(readPrompt(reader, limits, request));
   STRATA_RETURN_IF_ERROR(reader.whole("max_tokens", request.maxTokens, 1));
@@ -130,7 +132,7 @@ Status readLine(std::string_view text, size_t line, const ReplayLimits &limits,
   if (cancel != object.end() && cancel->is_null()) {
     (void)reader.find("cancel");
   } else if (cancel != object.end()) {
-    STRATA_RETURN_IF_ERROR(reader.whole("cancel", entry.cancel.emplace(), entry.arrival));
+    STRATA_RETURN_IF_ERROR(reader.whole("cancel", entry.cancel.emplace(), entry.arrival, maxStep));
   }
   return reader.finish({"arrival", "prompt", "prompt_length", "seed", "max_tokens", "temperature",
                         "top_k", "top_p", "min_p", "ignore_eos", "cancel"});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include <CLI/CLI.hpp>
 
@@ -18,7 +19,8 @@ namespace {
 
 /// Options as people write them.
 struct Words {
-  std::string devices = "cpu", split = "auto", buckets, batchTokens = "128";
+  std::string devices = "cpu", split = "auto", batchTokens = "128";
+  std::optional<std::string> buckets;
   std::string cache, keys, values, activations = "f32";
   std::string emit = "plan";
 };
@@ -69,8 +71,8 @@ Status readWords(const Words &words, bool batchTokensGiven, CompileOptions &opti
   STRATA_ASSIGN_OR_RETURN(import.devices, parseDevices(words.devices));
   STRATA_ASSIGN_OR_RETURN(import.split, parseSplit(words.split));
   STRATA_ASSIGN_OR_RETURN(import.maxRows, parseBatchTokens(words.batchTokens));
-  if (!words.buckets.empty()) {
-    STRATA_ASSIGN_OR_RETURN(import.buckets, parseBuckets(words.buckets, import.maxSequences));
+  if (words.buckets) {
+    STRATA_ASSIGN_OR_RETURN(import.buckets, parseBuckets(*words.buckets, import.maxSequences));
     int64_t rows = import.buckets[import.buckets.size() - 2]; // they are sorted
     if (batchTokensGiven && rows != import.maxRows)
       return makeError(StatusCode::InvalidArgument,

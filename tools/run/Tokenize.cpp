@@ -58,6 +58,8 @@ Result<std::string> textOf(const Options &options) {
       return makeError(StatusCode::InvalidArgument, "'{}' holds more than {} bytes of text",
                        options.textFile, mostBytes);
   }
+  if (file.bad()) // a folder opens as well
+    return makeError(StatusCode::InvalidArgument, "cannot read '{}'", options.textFile);
   return text;
 }
 

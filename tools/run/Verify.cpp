@@ -1,6 +1,7 @@
 // strata-run verify: every check of loading, and the content of every weight segment.
 #include <memory>
 
+#include "runtime/plan/PlanAccess.h"
 #include "runtime/plan/PlanFile.h"
 #include "tools/run/Commands.h"
 #include "tools/run/Prompt.h"
@@ -15,8 +16,8 @@ Status verify(const std::string &path) {
 
   const fb::Plan &plan = file->plan();
   uint64_t bytes = 0;
-  for (const fb::Segment *segment : *plan.segments())
-    bytes += segment->bytes();
+  for (uint32_t i = 0; i < count(plan.segments()); ++i)
+    bytes += plan.segments()->Get(i)->bytes();
   size_t forwards = 0;
   for (const fb::Stage *stage : *plan.stages())
     forwards += stage->forwards()->size();
@@ -26,7 +27,7 @@ Status verify(const std::string &path) {
   if (plan.weights_place() == fb::WeightsPlace::None)
     fmt::print("  no weights: bench fills them with --random-weights\n");
   else
-    fmt::print("  weight segments {}, {} bytes, each as its name says\n", plan.segments()->size(),
+    fmt::print("  weight segments {}, {} bytes, each as its name says\n", count(plan.segments()),
                bytes);
   return Status::ok();
 }

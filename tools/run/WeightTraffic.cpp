@@ -4,6 +4,8 @@
 #include <string_view>
 #include <utility>
 
+#include "runtime/plan/PlanAccess.h"
+
 namespace strata::run {
 namespace {
 
@@ -39,7 +41,8 @@ uint64_t weightBytesPerStep(const fb::Plan &plan, uint32_t sequences) {
     for (const fb::Forward *forward : *stage->forwards()) {
       if (forward->bucket() != bucket)
         continue;
-      for (const fb::Command *command : *forward->commands()) {
+      for (uint32_t i = 0; i < count(forward->commands()); ++i) {
+        const fb::Command *command = forward->commands()->Get(i);
         if (command->kind() != fb::CommandKind::Dispatch || readsRowsAlone(*stage, *command))
           continue;
         for (const fb::Slot *slot : *command->slots())

@@ -198,6 +198,12 @@ class WithAPlan(EndToEnd):
         flags = ("bench", plan, "--prompt", 8, "--generate", 4, "--repeat", 1)
         self.assertGreater(run("strata-run", *flags).returncode, 0)
         check("strata-run", *flags, "--random-weights", 7)
+        done = run("strata-run", "bench", self.tiny, "--random-weights", 7)
+        self.assert_refused(done, USAGE, "--random-weights", "has its own")
+
+    def test_text_file_that_is_a_folder(self):
+        done = run("strata-run", "tokenize", self.tiny, "--text-file", os.path.dirname(self.tiny))
+        self.assert_refused(done, USAGE, "cannot read")
 
     def test_server(self):
         self.assert_refused(run("strata-run", self.tiny), NOT_SUPPORTED, "generate")
