@@ -15,12 +15,13 @@ constexpr uint64_t kMaximumPairs = 64'000'000;
 /// The search recurses once an item, so this bounds its stack as well.
 constexpr size_t kMaximumSearchItems = 10'000;
 
-/// How many times the shortest turn the `index`-th is long: 4^k where 16^k divides it. Answers come
-/// almost straight or hardly ever, so three quarters of all nodes go to the shortest turns; and as
-/// the longest grow without end, a search that must be exhausted is.
+/// How many times the shortest turn those of the `index`-th round are long: 4^k where 4^k divides
+/// it. Answers come almost straight or hardly ever, and nobody knows which length would do, so
+/// every length gets the same share of the nodes; and as the longest grow without end, a search
+/// that must be exhausted is.
 uint64_t turnLength(uint64_t index) {
   uint64_t length = 1;
-  for (; index % 16 == 0; index /= 16)
+  for (; index % 4 == 0; index /= 4)
     length *= 4;
   return length;
 }
@@ -31,8 +32,8 @@ uint64_t turnLength(uint64_t index) {
 class Portfolio {
 public:
   Portfolio(const Component &component, const Overlaps &overlaps, uint64_t nodeLimit)
-      : component_(component), search_(component, overlaps), nodeLimit_(nodeLimit),
-        live_(component.sections, 0), bonus_(component.sections, 0) {
+      : component_(component), overlaps_(overlaps), search_(component, overlaps),
+        nodeLimit_(nodeLimit), live_(component.sections, 0), bonus_(component.sections, 0) {
     std::vector<Bytes> change(component.sections + 1, 0);
     for (const Item &item : component.items) {
       change[item.first] += item.size;
@@ -46,13 +47,17 @@ public:
     uint64_t left = std::min(nodeBudget, nodeLimit_ - std::min(nodeLimit_, granted_));
     uint64_t shortest = std::max<uint64_t>(2 * component_.items.size(), kShortestTurn);
     for (uint64_t turn = 0; left > 0; ++turn) {
-      uint64_t nodes = std::min(shortest * turnLength(turn / kMeasures + 1), left);
+      uint64_t round = turn / kMeasures;
+      // The plain orders come once: longer, and before anything is learnt.
+      uint64_t nodes =
+          std::min(round == 0 ? kFirstTurns * shortest : shortest * turnLength(round), left);
       left -= nodes;
       granted_ += nodes;
       Outcome outcome = search_.run(capacity, makeRank(turn), nodes);
       if (outcome != Outcome::Limit)
         return outcome;
-      learn();
+      if (round > 0)
+        learn();
     }
     return Outcome::Limit;
   }
@@ -63,7 +68,8 @@ public:
 
 private:
   static constexpr uint64_t kShortestTurn = 200;
-  static constexpr uint64_t kMeasures = 3;
+  static constexpr uint64_t kFirstTurns = 8;
+  static constexpr uint64_t kMeasures = 8;
 
   /// What became full too early goes earlier next time; old failures fade.
   void learn() {
@@ -73,8 +79,9 @@ private:
       bonus_[s] = 0.95 * bonus_[s] + (sum > 0 ? 0.75 * double(failures[s]) / sum : 0);
   }
 
-  /// Items of the fullest sections first, then the longest or largest by one of the measures; from
-  /// the second round on every value is taken up to a fifth higher.
+  /// The greatest of some measure first. Even turns put the items of the fullest sections before
+  /// all others, odd turns weigh the measure by fullness. From the second round on every value is
+  /// taken up to a fifth higher.
   std::vector<uint32_t> makeRank(uint64_t turn) {
     const std::vector<Item> &items = component_.items;
     std::vector<double> fullness(live_.begin(), live_.end());
@@ -83,22 +90,26 @@ private:
     };
     for (size_t s = 0; s < fullness.size(); ++s)
       fullness[s] = vary(fullness[s]) * (1 + bonus_[s]);
-    auto measure = [&](const Item &item) {
-      double length = double(item.length), sections = double(item.last - item.first + 1);
-      switch (turn % kMeasures) {
+    auto measure = [&](uint32_t k) {
+      const Item &item = items[k];
+      switch (turn % kMeasures / 2) {
       case 0:
-        return length;
+        return double(item.length);
       case 1:
-        return sections;
+        return double(item.last - item.first + 1);
+      case 2:
+        return double(item.length) * double(item.size);
       default:
-        return length * double(item.size);
+        return double(overlaps_.of(k).size());
       }
     };
     std::vector<std::pair<double, double>> keys;
-    for (const Item &item : items)
-      keys.push_back(
-          {*std::max_element(fullness.begin() + item.first, fullness.begin() + item.last + 1),
-           measure(item)});
+    for (uint32_t k = 0; k < items.size(); ++k) {
+      double full = *std::max_element(fullness.begin() + items[k].first,
+                                      fullness.begin() + items[k].last + 1);
+      keys.push_back(turn % 2 == 0 ? std::pair(full, measure(k))
+                                   : std::pair(full * vary(measure(k)), 0.0));
+    }
     std::vector<uint32_t> order(items.size()), rank(items.size());
     std::iota(order.begin(), order.end(), 0);
     std::ranges::stable_sort(order, std::greater(), [&](uint32_t k) { return keys[k]; });
@@ -114,6 +125,7 @@ private:
   }
 
   const Component &component_;
+  const Overlaps &overlaps_;
   Search search_;
   uint64_t nodeLimit_;
   uint64_t granted_ = 0;
