@@ -1,6 +1,8 @@
 // Verifiers of invocations, dispatches and the allocation problem.
 #include "ir/Strata.h"
 
+#include <limits>
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
 
@@ -130,6 +132,9 @@ LogicalResult ArenaOp::verify() {
     if (offset < 0 || offset % 64 != 0)
       return emitOpError() << "buffer '" << interval.getName() << "' stands at " << offset
                            << ", not a multiple of 64";
+    if (offset > std::numeric_limits<int64_t>::max() - interval.getBytes())
+      return emitOpError() << "buffer '" << interval.getName() << "' of " << interval.getBytes()
+                           << " bytes stands at " << offset << ", past 64 bits";
     end = std::max(end, offset + interval.getBytes());
   }
   if (end != getPeak())
