@@ -157,7 +157,7 @@ Result<Value> Evaluator::call(const Value &callee, CallArguments arguments) {
 
 Result<Value> Evaluator::callMacro(const Function &function, CallArguments arguments) {
   const MacroDefinition &macro = *function.macro;
-  auto scope = std::make_shared<Scope>(Scope{function.closure, {}});
+  STRATA_ASSIGN_OR_RETURN(ScopePtr scope, makeScope(function.closure, macro.body));
   // False, with `value` as it was, where there is no such argument.
   auto takeKeyword = [&](std::string_view name, Value &value) {
     for (auto it = arguments.keywords.begin(); it != arguments.keywords.end(); ++it)
@@ -208,7 +208,7 @@ Result<Value> Evaluator::callMacro(const Function &function, CallArguments argum
                      macro.name, macro.parameters.size(), arguments.positional.size());
   }
   Text text;
-  STRATA_ASSIGN_OR_RETURN(Flow flow, execute(macro.body, scope, text));
+  STRATA_ASSIGN_OR_RETURN(Flow flow, execute(macro.body.statements, scope, text));
   (void)flow; // The parser lets no break out of a macro.
   return makeText(std::move(text));
 }

@@ -61,6 +61,8 @@ private:
   class DepthGuard;
 
   // StatementEvaluator.cpp
+  Result<ScopePtr> makeScope(const ScopePtr &parent, const Body &body);
+  Result<Flow> executeBody(const Body &body, const ScopePtr &parent, Text &out);
   Result<Flow> execute(const Statements &statements, const ScopePtr &scope, Text &out);
   Result<Flow> execute(const Statement &statement, const ScopePtr &scope, Text &out);
   Result<Flow> executeNode(const Statement &statement, const ScopePtr &scope, Text &out);

@@ -219,6 +219,7 @@ Result<Value> Evaluator::evaluateSlice(const Slice &node, const ScopePtr &scope)
     SlicePlan plan = planSlice(int64_t(list.items.size()), bounds[0], bounds[1], step);
     std::vector<Value> items;
     STRATA_RETURN_IF_ERROR(spend(uint64_t(plan.count)));
+    items.reserve(size_t(plan.count));
     for (int64_t i = 0; i < plan.count; ++i)
       items.push_back(list.items[size_t(plan.begin + i * step)]);
     // A slice of a range is a range to Python; nothing but its repr would tell.

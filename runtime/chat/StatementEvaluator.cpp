@@ -1,17 +1,26 @@
 #include "runtime/chat/DepthGuard.h"
 
 namespace strata::chat {
-namespace {
-
-ScopePtr innerScope(const ScopePtr &parent) { return std::make_shared<Scope>(Scope{parent, {}}); }
-
-} // namespace
-
 Result<Text> Evaluator::run(const Tree &tree, const ScopePtr &variables) {
   Text out;
-  STRATA_ASSIGN_OR_RETURN(Flow flow, execute(tree.statements, innerScope(variables), out));
+  STRATA_ASSIGN_OR_RETURN(ScopePtr scope, makeScope(variables, tree.body));
+  STRATA_ASSIGN_OR_RETURN(Flow flow, execute(tree.body.statements, scope, out));
   (void)flow; // The parser lets no break out of its loop.
   return out;
+}
+
+Result<ScopePtr> Evaluator::makeScope(const ScopePtr &parent, const Body &body) {
+  STRATA_RETURN_IF_ERROR(spend(body.hiddenNames.size()));
+  auto scope = std::make_shared<Scope>(Scope{parent, {}});
+  for (const std::string &name : body.hiddenNames)
+    scope->variables.emplace(name, Value::undefined(fmt::format("'{}' is undefined", name)));
+  return scope;
+}
+
+Result<Evaluator::Flow> Evaluator::executeBody(const Body &body, const ScopePtr &parent,
+                                               Text &out) {
+  STRATA_ASSIGN_OR_RETURN(ScopePtr scope, makeScope(parent, body));
+  return execute(body.statements, scope, out);
 }
 
 Result<Evaluator::Flow> Evaluator::execute(const Statements &statements, const ScopePtr &scope,
@@ -61,7 +70,7 @@ Result<Evaluator::Flow> Evaluator::executeNode(const Statement &statement, const
   } else if (auto *node = std::get_if<With>(statement.node.get())) {
     return executeWith(*node, scope, out);
   } else if (auto *node = std::get_if<Generation>(statement.node.get())) {
-    return execute(node->body, innerScope(scope), out);
+    return executeBody(node->body, scope, out);
   } else {
     return std::get<LoopControl>(*statement.node).isBreak ? Flow::Break : Flow::Continue;
   }
@@ -80,8 +89,8 @@ Result<Evaluator::Flow> Evaluator::executeIf(const If &node, const ScopePtr &sco
 Result<Evaluator::Flow> Evaluator::executeBlockAssignment(const BlockAssignment &node,
                                                           const ScopePtr &scope) {
   Text text;
-  ScopePtr inner = innerScope(scope);
-  STRATA_ASSIGN_OR_RETURN(Flow flow, execute(node.body, inner, text));
+  STRATA_ASSIGN_OR_RETURN(ScopePtr inner, makeScope(scope, node.body));
+  STRATA_ASSIGN_OR_RETURN(Flow flow, execute(node.body.statements, inner, text));
   if (flow != Flow::Next)
     return flow;
   STRATA_ASSIGN_OR_RETURN(Value value, makeText(std::move(text)));
@@ -95,8 +104,8 @@ Result<Evaluator::Flow> Evaluator::executeBlockAssignment(const BlockAssignment 
 Result<Evaluator::Flow> Evaluator::executeFilterBlock(const FilterBlock &node,
                                                       const ScopePtr &scope, Text &out) {
   Text text;
-  ScopePtr inner = innerScope(scope);
-  STRATA_ASSIGN_OR_RETURN(Flow flow, execute(node.body, inner, text));
+  STRATA_ASSIGN_OR_RETURN(ScopePtr inner, makeScope(scope, node.body));
+  STRATA_ASSIGN_OR_RETURN(Flow flow, execute(node.body.statements, inner, text));
   if (flow != Flow::Next)
     return flow;
   STRATA_ASSIGN_OR_RETURN(Value value, makeText(std::move(text)));
@@ -116,12 +125,12 @@ Status Evaluator::executeCallBlock(const CallBlock &node, const ScopePtr &scope,
 }
 
 Result<Evaluator::Flow> Evaluator::executeWith(const With &node, const ScopePtr &scope, Text &out) {
-  ScopePtr inner = innerScope(scope);
+  STRATA_ASSIGN_OR_RETURN(ScopePtr inner, makeScope(scope, node.body));
   for (const auto &[target, expression] : node.bindings) {
     STRATA_ASSIGN_OR_RETURN(Value value, evaluate(*expression, scope));
     STRATA_RETURN_IF_ERROR(assign(target, value, *inner));
   }
-  return execute(node.body, inner, out);
+  return execute(node.body.statements, inner, out);
 }
 
 Value Evaluator::makeMacro(const MacroDefinition &macro, const ScopePtr &scope) {
@@ -172,7 +181,7 @@ Result<std::optional<Value>> Evaluator::pullItem(Loop &loop) {
   while (loop.pulled < loop.source.size()) {
     const Value &item = loop.source[loop.pulled++];
     if (statement.condition && !loop.conditionDone) {
-      ScopePtr inner = innerScope(loop.outer);
+      auto inner = std::make_shared<Scope>(Scope{loop.outer, {}});
       STRATA_RETURN_IF_ERROR(assign(statement.target, item, *inner));
       STRATA_ASSIGN_OR_RETURN(Value holds, evaluate(*statement.condition, inner));
       if (!isTrue(holds))
@@ -198,15 +207,17 @@ Result<Evaluator::Flow> Evaluator::runLoop(const For &node, const Value &items,
       break;
     loop->index += !first;
     loop->previous = std::exchange(loop->current, std::move(*item));
-    ScopePtr inner = innerScope(scope);
-    inner->variables.emplace("loop", Value(loop));
+    STRATA_ASSIGN_OR_RETURN(ScopePtr inner, makeScope(scope, node.body));
+    inner->variables.insert_or_assign("loop", Value(loop));
     STRATA_RETURN_IF_ERROR(assign(node.target, loop->current, *inner));
-    STRATA_ASSIGN_OR_RETURN(Flow flow, execute(node.body, inner, out));
+    STRATA_ASSIGN_OR_RETURN(Flow flow, execute(node.body.statements, inner, out));
     if (flow == Flow::Break)
       break;
     ranThrough |= flow == Flow::Next;
   }
-  return ranThrough ? Flow::Next : execute(node.otherwise, innerScope(scope), out);
+  if (ranThrough)
+    return Flow::Next;
+  return executeBody(node.otherwise, scope, out);
 }
 
 } // namespace strata::chat

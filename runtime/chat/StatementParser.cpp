@@ -30,8 +30,7 @@ std::string describe(const Token &token) {
 }
 
 template <class T> void append(Statements &out, uint32_t line, T node) {
-  out.push_back(
-      {std::make_unique<const StatementNode>(std::in_place_type<T>, std::move(node)), line});
+  out.push_back({std::make_unique<StatementNode>(std::in_place_type<T>, std::move(node)), line});
 }
 
 } // namespace
@@ -177,7 +176,7 @@ Status Parser::parseStatement(Statements &out) {
     return parsePrint(line, out);
   if (tag == "generation") {
     Generation generation;
-    STRATA_RETURN_IF_ERROR(parseScopedBody("endgeneration", generation.body));
+    STRATA_RETURN_IF_ERROR(parseScopedBody("endgeneration", generation.body.statements));
     append(out, line, std::move(generation));
     return Status::ok();
   }
@@ -240,7 +239,7 @@ Status Parser::parseSet(uint32_t line, Statements &out) {
   }
   BlockAssignment block{std::move(target), nullptr, {}};
   STRATA_ASSIGN_OR_RETURN(block.filters, parseFilter(nullptr, false));
-  STRATA_RETURN_IF_ERROR(parseBody({"endset"}, block.body));
+  STRATA_RETURN_IF_ERROR(parseBody({"endset"}, block.body.statements));
   take();
   append(out, line, std::move(block));
   return Status::ok();
@@ -256,10 +255,10 @@ Status Parser::parseFor(uint32_t line, Statements &out) {
   }
   loop.recursive = takeName("recursive");
   ++loopDepth_;
-  STRATA_RETURN_IF_ERROR(parseBody({"else", "endfor"}, loop.body));
+  STRATA_RETURN_IF_ERROR(parseBody({"else", "endfor"}, loop.body.statements));
   --loopDepth_;
   if (take().text == "else") {
-    STRATA_RETURN_IF_ERROR(parseBody({"endfor"}, loop.otherwise));
+    STRATA_RETURN_IF_ERROR(parseBody({"endfor"}, loop.otherwise.statements));
     take();
   }
   append(out, line, std::move(loop));
@@ -310,7 +309,7 @@ Status Parser::parseMacroBody(std::string_view endTag, MacroDefinition &macro) {
   bool caller = std::exchange(mentionsCaller_, false);
   bool varargs = std::exchange(mentionsVarargs_, false);
   bool kwargs = std::exchange(mentionsKwargs_, false);
-  STRATA_RETURN_IF_ERROR(parseScopedBody(endTag, macro.body));
+  STRATA_RETURN_IF_ERROR(parseScopedBody(endTag, macro.body.statements));
   auto declares = [&](std::string_view name) {
     return std::any_of(macro.parameters.begin(), macro.parameters.end(),
                        [&](const Parameter &parameter) { return parameter.name == name; });
@@ -348,7 +347,7 @@ Status Parser::parseCallBlock(uint32_t line, Statements &out) {
 Status Parser::parseFilterBlock(uint32_t line, Statements &out) {
   FilterBlock block;
   STRATA_ASSIGN_OR_RETURN(block.filters, parseFilter(nullptr, true));
-  STRATA_RETURN_IF_ERROR(parseBody({"endfilter"}, block.body));
+  STRATA_RETURN_IF_ERROR(parseBody({"endfilter"}, block.body.statements));
   take();
   append(out, line, std::move(block));
   return Status::ok();
@@ -364,7 +363,7 @@ Status Parser::parseWith(uint32_t line, Statements &out) {
     STRATA_ASSIGN_OR_RETURN(ExpressionPtr value, parseExpression());
     with.bindings.emplace_back(std::move(target), std::move(value));
   }
-  STRATA_RETURN_IF_ERROR(parseBody({"endwith"}, with.body));
+  STRATA_RETURN_IF_ERROR(parseBody({"endwith"}, with.body.statements));
   take();
   append(out, line, std::move(with));
   return Status::ok();

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/chat/Evaluator.h"
+#include "runtime/chat/HiddenNames.h"
 #include "runtime/chat/Parser.h"
 
 namespace strata::chat {
@@ -80,7 +81,8 @@ Result<Template> Template::parse(std::string_view source) {
                      source.size(), maxSourceBytes);
   STRATA_ASSIGN_OR_RETURN(std::vector<Token> tokens, tokenize(source));
   auto tree = std::make_shared<Tree>();
-  STRATA_ASSIGN_OR_RETURN(tree->statements, Parser(std::move(tokens)).parse());
+  STRATA_ASSIGN_OR_RETURN(tree->body.statements, Parser(std::move(tokens)).parse());
+  findHiddenNames(*tree);
   return Template(std::move(tree));
 }
 

@@ -114,6 +114,14 @@ inline uint32_t depthOf(const ExpressionPtr &expression) {
 struct Statement;
 using Statements = std::vector<Statement>;
 
+/// Statements with a scope of their own.
+struct Body {
+  Statements statements;
+  /// Names that are undefined here until they are set, whatever the variables say: Jinja2 takes
+  /// them for the scope's own. findHiddenNames() fills it.
+  std::vector<std::string> hiddenNames;
+};
+
 /// What is assigned to: a name, an attribute of a namespace, or a tuple of targets.
 struct Target {
   std::string name;
@@ -132,7 +140,7 @@ struct Assignment {
 struct BlockAssignment {
   Target target;
   ExpressionPtr filters; ///< A chain with an empty start; may be null.
-  Statements body;
+  Body body;
 };
 struct If {
   std::vector<std::pair<ExpressionPtr, Statements>> branches;
@@ -143,7 +151,7 @@ struct For {
   ExpressionPtr items;
   ExpressionPtr condition; ///< May be null.
   bool recursive;
-  Statements body, otherwise;
+  Body body, otherwise;
 };
 struct Parameter {
   std::string name;
@@ -152,7 +160,7 @@ struct Parameter {
 struct MacroDefinition {
   std::string name;
   std::vector<Parameter> parameters;
-  Statements body;
+  Body body;
   uint32_t line;
   /// Whether the body mentions what it did not declare: then the rest of the arguments goes there.
   bool usesCaller, usesVarargs, usesKwargs;
@@ -163,15 +171,15 @@ struct CallBlock {
 };
 struct FilterBlock {
   ExpressionPtr filters;
-  Statements body;
+  Body body;
 };
 struct With {
   std::vector<std::pair<Target, ExpressionPtr>> bindings;
-  Statements body;
+  Body body;
 };
 /// `{% generation %}`: a scope of its own around what the assistant says.
 struct Generation {
-  Statements body;
+  Body body;
 };
 struct LoopControl {
   bool isBreak;
@@ -181,12 +189,12 @@ using StatementNode = std::variant<Output, Assignment, BlockAssignment, If, For,
                                    CallBlock, FilterBlock, With, Generation, LoopControl>;
 
 struct Statement {
-  std::unique_ptr<const StatementNode> node;
+  std::unique_ptr<StatementNode> node;
   uint32_t line;
 };
 
 struct Tree {
-  Statements statements;
+  Body body;
 };
 
 } // namespace strata::chat

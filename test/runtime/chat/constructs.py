@@ -90,6 +90,12 @@ s is nosuch | (s is nosuch) if no else 'x' | 'upper' is filter | 'nosuch' is fil
 """ 
 
 STATEMENTS = [
+    "{% set s %}<{{ s }}>{% endset %}{{ s }}",
+    "{{ s }}{% set s %}<{{ s }}>{% endset %}{{ s }}",
+    "{% for x in xs %}{{ i }}{% endfor %}{% set i = 1 %}{{ i }}",
+    "{% macro m() %}{{ s }}{% endmacro %}{{ m() }}{% set s = 1 %}{{ m() }}",
+    "{% if yes %}{% for x in xs %}{{ s }}{% endfor %}{% set s = 1 %}{% endif %}{{ s }}",
+    "{% macro m(a, b=a, c=d) %}{{ a }}{{ b }}{{ c }}{% set d = 1 %}{% endmacro %}{{ m(1) }}{% set d = 2 %}{{ m(3) }}",
     "{% if s %}a{% elif z %}b{% else %}c{% endif %}",
     "{% if z %}a{% elif i %}b{% else %}c{% endif %}",
     "{% if z %}a{% elif e %}b{% else %}c{% endif %}",

@@ -74,13 +74,13 @@ class Grammar:
         return self.tag(f"for {names} in {items}{condition}") + body + self.tag("endfor")
 
     def assignment(self, depth):
-        # Not to a name of the variables: Jinja2 hides those from what is nested before, we do not.
-        value = self.pick(self.anything, self.text, self.list)
-        return self.tag(f"set {self.pick('a', 'b')} = {value(3)}")
+        name, value = self.pick(("a", self.anything), ("b", self.anything), ("s", self.text), ("i", self.number),
+                                ("xs", self.list), ("d", self.dict))
+        return self.tag(f"set {name} = {value(3)}")
 
     def block(self, depth):
         chain = self.pick("", "", " | upper", " | trim", " | replace('a', 'b')")
-        return self.tag(f"set {self.pick('a', 'b')}{chain}") + self.statements(depth - 1) + self.tag("endset")
+        return self.tag(f"set {self.pick('a', 's')}{chain}") + self.statements(depth - 1) + self.tag("endset")
 
     def macro(self, depth):
         name = self.pick("m", "n")
