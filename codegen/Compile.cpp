@@ -4,8 +4,6 @@
 #include <filesystem>
 #include <memory>
 
-#include <unistd.h>
-
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/Remarks.h"
@@ -20,7 +18,7 @@
 #include "ir/Strata.h"
 #include "models/Import.h"
 #include "passes/Passes.h"
-#include "runtime/base/OutputPath.h"
+#include "runtime/base/OutputFile.h"
 #include "runtime/checkpoint/Checkpoint.h"
 #include "runtime/plan/MemoryTable.h"
 #include "runtime/plan/PlanFile.h"
@@ -202,17 +200,9 @@ Status writeText(ModuleOp module, const std::string &path) {
                ? Status::ok()
                : makeError(StatusCode::Internal, "standard output cannot be written");
   }
-  std::string temporary = fmt::format("{}.{}.partial", path, getpid());
-  std::FILE *file = std::fopen(temporary.c_str(), "w");
-  bool written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  written = file && std::fclose(file) == 0 && written;
-  std::error_code error;
-  if (written)
-    std::filesystem::rename(temporary, path, error);
-  if (written && !error)
-    return Status::ok();
-  std::filesystem::remove(temporary, error);
-  return makeError(StatusCode::Internal, "'{}' cannot be written", path);
+  STRATA_ASSIGN_OR_RETURN(std::unique_ptr<OutputFile> file, OutputFile::create(path));
+  STRATA_RETURN_IF_ERROR(file->append(std::as_bytes(std::span(text))));
+  return file->publish(path);
 }
 
 /// Refuses an output that would replace what it is made from, or what is no file.

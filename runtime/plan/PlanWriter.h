@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "runtime/base/OutputFile.h"
 #include "runtime/base/Status.h"
 #include "runtime/plan/Plan_generated.h"
 
@@ -42,8 +43,7 @@ struct WrittenSegment {
 ///   ... build the FlatBuffer, FinishPlanBuffer(builder, plan) ...
 ///   STRATA_RETURN_IF_ERROR(writer->finish({builder.GetBufferPointer(), builder.GetSize()}));
 ///
-/// The plan appears under its name only when finish() succeeds: until then everything is in a
-/// temporary file of the same folder, which the destructor removes. Used from one thread.
+/// The plan appears under its name only when finish() succeeds (OutputFile). Used from one thread.
 class PlanWriter {
 public:
   using Producer = std::function<Status(SegmentSink &)>;
@@ -54,12 +54,10 @@ public:
   /// (no such folder), Internal (I/O).
   static Result<std::unique_ptr<PlanWriter>> create(const std::string &path, fb::WeightsPlace place,
                                                     const std::string &store = "");
-  ~PlanWriter();
-  PlanWriter(const PlanWriter &) = delete;
-  PlanWriter &operator=(const PlanWriter &) = delete;
 
-  /// Streams one segment, at least one byte. In a store, content that is there already is left as
-  /// it is. Plans with WeightsPlace::None write no segments: calling this is InvalidArgument.
+  /// Streams one segment, at least one byte. In a store, content that is there already, and
+  /// undamaged, is left as it is. Plans with WeightsPlace::None write no segments: calling this is
+  /// InvalidArgument.
   Result<WrittenSegment> addSegment(const Producer &produce);
 
   /// Verifies the finished FlatBuffer as the loader will, writes it and the header, syncs, and
@@ -72,10 +70,9 @@ private:
 
   std::string path_;
   std::string storeFolder_;
-  std::string temporary_;
+  std::unique_ptr<OutputFile> file_;
   fb::WeightsPlace place_ = fb::WeightsPlace::Inside;
-  int descriptor_ = -1;
-  uint64_t end_ = 0; ///< Bytes of the temporary file that are taken.
+  uint64_t end_ = 0; ///< Bytes of the file that are taken.
 };
 
 /// A folder that `store` names, as seen from the plan at `planPath`.

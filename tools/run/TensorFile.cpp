@@ -1,19 +1,10 @@
 #include "tools/run/TensorFile.h"
 
 #include <bit>
-#include <cerrno>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
 #include "runtime/base/CheckedMath.h"
-#include "runtime/base/OutputPath.h"
 
 namespace strata::run {
 
@@ -27,47 +18,19 @@ Result<std::unique_ptr<TensorFile>> TensorFile::create(const std::string &path,
   if (!bytes)
     return makeError(StatusCode::InvalidArgument, "a tensor of {} x {} values has no size", rows,
                      columns);
-  STRATA_RETURN_IF_ERROR(checkOutputPath(path));
   std::unique_ptr<TensorFile> file(new TensorFile);
   file->path_ = path;
-  file->temporary_ = path + ".XXXXXX";
   file->missing_ = *values;
-  file->descriptor_ = mkstemp(file->temporary_.data());
-  if (file->descriptor_ < 0) {
-    StatusCode code = errno == ENOENT ? StatusCode::NotFound : StatusCode::Internal;
-    file->temporary_.clear();
-    return makeError(code, "cannot write '{}': {}", path, std::strerror(errno));
-  }
+  STRATA_ASSIGN_OR_RETURN(file->file_, OutputFile::create(path));
 
   nlohmann::ordered_json header = {
       {name, {{"dtype", "F32"}, {"shape", {rows, columns}}, {"data_offsets", {0, *bytes}}}}};
   std::string text = header.dump();
   text.append(alignUp(text.size(), 8) - text.size(), ' ');
   uint64_t length = text.size();
-  STRATA_RETURN_IF_ERROR(file->writeBytes(&length, sizeof(length)));
-  STRATA_RETURN_IF_ERROR(file->writeBytes(text.data(), text.size()));
+  STRATA_RETURN_IF_ERROR(file->file_->append(std::as_bytes(std::span(&length, 1))));
+  STRATA_RETURN_IF_ERROR(file->file_->append(std::as_bytes(std::span(text))));
   return file;
-}
-
-TensorFile::~TensorFile() {
-  if (descriptor_ >= 0)
-    close(descriptor_);
-  if (!temporary_.empty())
-    unlink(temporary_.c_str());
-}
-
-Status TensorFile::writeBytes(const void *bytes, size_t count) {
-  const char *next = static_cast<const char *>(bytes);
-  while (count > 0) {
-    ssize_t written = ::write(descriptor_, next, count);
-    if (written < 0 && errno == EINTR)
-      continue;
-    if (written < 0)
-      return makeError(StatusCode::Internal, "cannot write '{}': {}", path_, std::strerror(errno));
-    next += written;
-    count -= static_cast<size_t>(written);
-  }
-  return Status::ok();
 }
 
 Status TensorFile::write(std::span<const float> values) {
@@ -75,19 +38,13 @@ Status TensorFile::write(std::span<const float> values) {
     return makeError(StatusCode::Internal, "'{}' takes {} more values, not {}", path_, missing_,
                      values.size());
   missing_ -= values.size();
-  return writeBytes(values.data(), values.size_bytes());
+  return file_->append(std::as_bytes(values));
 }
 
 Status TensorFile::finish() {
   if (missing_ > 0)
     return makeError(StatusCode::Internal, "'{}' lacks {} values", path_, missing_);
-  mode_t mask = umask(0);
-  umask(mask);
-  if (fchmod(descriptor_, 0666 & ~mask) != 0 || fsync(descriptor_) != 0 ||
-      std::rename(temporary_.c_str(), path_.c_str()) != 0)
-    return makeError(StatusCode::Internal, "cannot write '{}': {}", path_, std::strerror(errno));
-  temporary_.clear();
-  return Status::ok();
+  return file_->publish(path_);
 }
 
 } // namespace strata::run

@@ -99,6 +99,26 @@ TEST(PlanFile, StoreIsOnlyAddedTo) {
   EXPECT_EQ(PlanFile::open(folder / "b.strata").status().code(), StatusCode::NotFound);
 }
 
+TEST(PlanFile, StoreMendsADamagedSegment) {
+  TemporaryFolder folder;
+  auto write = [&] {
+    fb::PlanT plan = tinyPlan();
+    return writeTinyPlan(folder / "a.strata", plan, TinyModel(), fb::WeightsPlace::Store,
+                         "weights");
+  };
+  ASSERT_TRUE(write().isOk());
+  std::string segment = folder / "weights/" + filesIn(folder / "weights")[1];
+  std::string intact = readFile(segment);
+  std::string damaged = intact;
+  damaged[damaged.size() / 2] ^= 1;
+  std::ofstream(segment, std::ios::binary) << damaged;
+  auto file = PlanFile::open(folder / "a.strata");
+  ASSERT_TRUE(file.isOk());
+  EXPECT_EQ((*file)->verifySegments().code(), StatusCode::InvalidData);
+  ASSERT_TRUE(write().isOk());
+  EXPECT_EQ(readFile(segment), intact);
+}
+
 TEST(PlanFile, WithoutWeights) {
   TemporaryFolder folder;
   fb::PlanT plan = tinyPlan();
