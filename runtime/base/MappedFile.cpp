@@ -13,7 +13,8 @@
 namespace strata {
 
 Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string &path) {
-  int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Without O_NONBLOCK a pipe would wait here for somebody to write to it.
+  int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0)
     return makeError(errno == ENOENT ? StatusCode::NotFound : StatusCode::InvalidArgument,
                      "cannot open '{}': {}", path, std::strerror(errno));
