@@ -11,6 +11,7 @@
 #include "runtime/plan/PlanFile.h"
 #include "runtime/tokenizer/Tokenizer.h"
 #include "tools/run/Commands.h"
+#include "tools/run/TextFile.h"
 
 namespace strata::run {
 namespace {
@@ -46,21 +47,7 @@ Result<Vocabulary> vocabularyOf(const std::string &path) {
 Result<std::string> textOf(const Options &options) {
   if (options.textFileOption->count() == 0)
     return options.text;
-  std::ifstream file(options.textFile, std::ios::binary);
-  if (!file)
-    return makeError(StatusCode::NotFound, "cannot read '{}'", options.textFile);
-  constexpr size_t mostBytes = size_t{1} << 30; // the tokenizer's own limit
-  std::string text;
-  std::array<char, 1 << 16> piece;
-  while (file.read(piece.data(), piece.size()) || file.gcount() > 0) {
-    text.append(piece.data(), size_t(file.gcount()));
-    if (text.size() > mostBytes)
-      return makeError(StatusCode::InvalidArgument, "'{}' holds more than {} bytes of text",
-                       options.textFile, mostBytes);
-  }
-  if (file.bad()) // a folder opens as well
-    return makeError(StatusCode::InvalidArgument, "cannot read '{}'", options.textFile);
-  return text;
+  return readTextFile(options.textFile);
 }
 
 Status tokenize(const Options &options) {
