@@ -77,6 +77,7 @@ public:
                               std::span<const float> values);
   Status logits(std::span<const int32_t> ids, LogitsSink sink, void *context);
 
+  uint32_t threads() const;                   ///< Worker threads; 0 over an executor of one's own.
   const PlanFile &plan() const;               ///< Of an engine that was made from a plan.
   const Tokenizer *tokenizer() const;         ///< nullptr where the plan holds no vocabulary.
   std::span<const uint32_t> launches() const; ///< Bucket indices in order, with `trace`.

@@ -22,14 +22,25 @@ enum Slot {
   TopP,
   MinP,
   Seed,
+  RepetitionPenalty,
+  PresencePenalty,
+  FrequencyPenalty,
+  PenaltyWindow,
   LastId,
+  History,
+  BiasCount,
+  BiasId,
+  BiasValue,
+  IsMasked,
+  Mask,
   Id,
   LogProbability,
   TopId,
   TopLogProbability,
   Scratch,
   ScratchStride,
-  Vocabulary
+  Vocabulary,
+  Context
 };
 
 template <class T> T *pointerAt(const uint64_t *slots, Slot slot) {
@@ -44,6 +55,33 @@ bool isLastOfSequence(const uint64_t *slots, uint32_t row) {
     if (sequences[later] == sequences[row])
       return false;
   return true;
+}
+
+SamplingParameters parametersOf(const uint64_t *slots, uint32_t sequence) {
+  return {
+      .temperature = pointerAt<const float>(slots, Temperature)[sequence],
+      .topK = pointerAt<const int32_t>(slots, TopK)[sequence],
+      .topP = pointerAt<const float>(slots, TopP)[sequence],
+      .minP = pointerAt<const float>(slots, MinP)[sequence],
+      .seed = pointerAt<const uint64_t>(slots, Seed)[sequence],
+      .repetitionPenalty = pointerAt<const float>(slots, RepetitionPenalty)[sequence],
+      .presencePenalty = pointerAt<const float>(slots, PresencePenalty)[sequence],
+      .frequencyPenalty = pointerAt<const float>(slots, FrequencyPenalty)[sequence],
+      .penaltyWindow = pointerAt<const int32_t>(slots, PenaltyWindow)[sequence],
+  };
+}
+
+/// What the tables hold for sequence slot `at`, `length` tokens long.
+SamplingContext contextOf(const uint64_t *slots, uint64_t at, uint64_t length) {
+  uint64_t biases = uint64_t(pointerAt<const int32_t>(slots, BiasCount)[at]);
+  uint64_t words = maskWords(slots[Vocabulary]);
+  SamplingContext context;
+  context.tokens = {pointerAt<const int32_t>(slots, History) + at * slots[Context], length};
+  context.biasIds = {pointerAt<const int32_t>(slots, BiasId) + at * maxLogitBiases, biases};
+  context.biasValues = {pointerAt<const float>(slots, BiasValue) + at * maxLogitBiases, biases};
+  if (pointerAt<const int32_t>(slots, IsMasked)[at])
+    context.allowed = {pointerAt<const uint32_t>(slots, Mask) + at * words, words};
+  return context;
 }
 
 /// The `reportedTokens` largest logits, largest first, ties to the lower id; NaN is passed over.
@@ -70,19 +108,17 @@ void sample(const uint64_t *slots, uint32_t begin, uint32_t end, uint32_t worker
   for (uint32_t row = begin; row < end; ++row) {
     std::span logits(pointerAt<const float>(slots, Logits) + row * vocabulary, vocabulary);
     auto sequence = uint32_t(pointerAt<const int32_t>(slots, HeadSequence)[row]);
-    SamplingParameters parameters = {
-        .temperature = pointerAt<const float>(slots, Temperature)[sequence],
-        .topK = pointerAt<const int32_t>(slots, TopK)[sequence],
-        .topP = pointerAt<const float>(slots, TopP)[sequence],
-        .minP = pointerAt<const float>(slots, MinP)[sequence],
-        .seed = pointerAt<const uint64_t>(slots, Seed)[sequence],
-    };
+    auto at = uint64_t(pointerAt<const int32_t>(slots, SequenceSlot)[sequence]);
     auto position = uint64_t(pointerAt<const int32_t>(slots, SequenceLength)[sequence]);
-    TokenChoice choice = sampleToken(logits, parameters, position, {scratch, vocabulary});
+    TokenChoice choice = sampleToken(logits, parametersOf(slots, sequence), position,
+                                     {scratch, vocabulary}, contextOf(slots, at, position));
 
-    if (isLastOfSequence(slots, row))
-      pointerAt<int32_t>(slots, LastId)[pointerAt<const int32_t>(slots, SequenceSlot)[sequence]] =
-          choice.id;
+    if (isLastOfSequence(slots, row)) {
+      pointerAt<int32_t>(slots, LastId)[at] = choice.id;
+      // A full context has no place for it, and no step that would read it.
+      if (position < slots[Context])
+        pointerAt<int32_t>(slots, History)[at * slots[Context] + position] = choice.id;
+    }
     pointerAt<int32_t>(slots, Id)[row] = choice.id;
     pointerAt<float>(slots, LogProbability)[row] = choice.logProbability;
 

@@ -7,7 +7,8 @@
 // component's offset.
 //
 // Numbers in the step, the tables and the out block are i32, but for `temperature`, `top_p`,
-// `min_p` and the log-probabilities (f32), `seed` (u64) and the counts of valid rows (u32).
+// `min_p`, the penalties, `bias_value` and the log-probabilities (f32), `seed` (u64), the counts of
+// valid rows and `mask` (u32).
 // `nonfinite_layer` is lowered as a u32, so that -1, which the stage writes before a step, stands
 // above every layer. Norm weights, biases and rope frequencies are F32. `top_id` and
 // `top_log_probability` have twenty entries a head row, likeliest first; past the vocabulary -1 and
@@ -148,7 +149,10 @@ constexpr SlotSpec gatherRows[] = {
 
 // Draws one id a head row (runtime/sampling/Sampler.h is the specification), stores that of a
 // sequence's last head row for its next step, and reports each with its log-probability and the
-// twenty likeliest tokens. The position drawn for is sequence_length[sequence].
+// twenty likeliest tokens. The position drawn for is sequence_length[sequence]. The tables have a
+// row a sequence slot: `history` the id at each position of the context, to which the drawn one is
+// added; `bias_id` and `bias_value` room for maxLogitBiases entries, of which bias_count are in
+// use; `mask` a bit an id, of meaning where is_masked.
 constexpr SlotSpec sample[] = {
     {"logits", Buffer, R},
     {"valid_head_rows", Step, R},
@@ -160,7 +164,17 @@ constexpr SlotSpec sample[] = {
     {"top_p", Step, R},
     {"min_p", Step, R},
     {"seed", Step, R},
+    {"repetition_penalty", Step, R},
+    {"presence_penalty", Step, R},
+    {"frequency_penalty", Step, R},
+    {"penalty_window", Step, R},
     {"last_id", Table, W},
+    {"history", Table, RW},
+    {"bias_count", Table, R},
+    {"bias_id", Table, R},
+    {"bias_value", Table, R},
+    {"is_masked", Table, R},
+    {"mask", Table, R},
     {"id", Out, W},
     {"log_probability", Out, W},
     {"top_id", Out, W},
@@ -168,6 +182,7 @@ constexpr SlotSpec sample[] = {
     {"scratch", Scratch, RW},
     {"scratch_stride", Constant, N},
     {"vocabulary", Constant, N},
+    {"context", Constant, N},
 };
 
 constexpr Signature table[] = {

@@ -252,10 +252,16 @@ public:
     Selection s = start("sample", {sample.getLogits()}, Value());
     int64_t vocabulary = widthOf(sample.getLogits());
     Filler filler = fill(s);
-    filler.buffer("logits", 0).table("last_id").integer("vocabulary", vocabulary);
+    auto model = op->getParentOfType<ModelOp>();
+    filler.buffer("logits", 0).integer("vocabulary", vocabulary);
+    filler.integer("context", model.getMaxContext());
     for (StringRef field : {"valid_head_rows", "head_sequence", "sequence_slot", "sequence_length",
-                            "temperature", "top_k", "top_p", "min_p", "seed"})
+                            "temperature", "top_k", "top_p", "min_p", "seed", "repetition_penalty",
+                            "presence_penalty", "frequency_penalty", "penalty_window"})
       filler.step(field);
+    for (StringRef field :
+         {"last_id", "history", "bias_count", "bias_id", "bias_value", "is_masked", "mask"})
+      filler.table(field);
     for (StringRef field : {"id", "log_probability", "top_id", "top_log_probability"})
       filler.out(field);
     filler.scratch(cpu::scratchBytes(s.kernel, static_cast<uint64_t>(vocabulary)));

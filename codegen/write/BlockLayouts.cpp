@@ -1,6 +1,7 @@
 #include "codegen/write/BlockLayouts.h"
 
 #include "runtime/base/CheckedMath.h"
+#include "runtime/sampling/Sampler.h"
 #include "runtime/stage/Executor.h"
 
 namespace strata {
@@ -38,6 +39,10 @@ BlockFields stepFields(ir::StageOp stage, const BlockBounds &bounds) {
   step.add("top_p", "f32", bounds.sequences);
   step.add("min_p", "f32", bounds.sequences);
   step.add("seed", "u64", bounds.sequences);
+  step.add("repetition_penalty", "f32", bounds.sequences);
+  step.add("presence_penalty", "f32", bounds.sequences);
+  step.add("frequency_penalty", "f32", bounds.sequences);
+  step.add("penalty_window", "i32", bounds.sequences);
   for (ir::StateOp state : stage.getOps<ir::StateOp>())
     step.add(("block_table." + state.getSymName()).str(), "i32",
              bounds.sequences *
@@ -55,9 +60,17 @@ BlockFields outFields(const BlockBounds &bounds) {
   return out;
 }
 
-BlockFields tableFields(const BlockBounds &bounds) {
+BlockFields tableFields(ir::StageOp stage, const BlockBounds &bounds) {
   BlockFields table;
   table.add("last_id", "i32", bounds.sequences);
+  if (!stage.getHead())
+    return table;
+  table.add("history", "i32", bounds.sequences * bounds.context);
+  table.add("bias_count", "i32", bounds.sequences);
+  table.add("bias_id", "i32", bounds.sequences * maxLogitBiases);
+  table.add("bias_value", "f32", bounds.sequences * maxLogitBiases);
+  table.add("is_masked", "i32", bounds.sequences);
+  table.add("mask", "u32", bounds.sequences * maskWords(bounds.vocabulary));
   return table;
 }
 

@@ -32,10 +32,13 @@ struct BlockBounds {
   uint64_t sequences;
   uint64_t headRows;
   uint64_t context;
+  uint64_t vocabulary;
 };
 
 BlockFields stepFields(ir::StageOp stage, const BlockBounds &bounds);
 BlockFields outFields(const BlockBounds &bounds);
-BlockFields tableFields(const BlockBounds &bounds);
+/// What a sequence keeps between steps, by slot: the last id, and where the stage draws, what the
+/// sampler knows of the sequence.
+BlockFields tableFields(ir::StageOp stage, const BlockBounds &bounds);
 
 } // namespace strata

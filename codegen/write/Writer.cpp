@@ -330,10 +330,11 @@ Offset<fb::BlockLayout> Writer::buildLayout(const BlockFields &layout) {
 Offset<fb::Stage> Writer::buildStage(StageOp stage) {
   kernelIndex.clear(), weightIndex.clear(), stateIndex.clear(), portHandoff.clear();
   BlockBounds bounds{maxBodyRows(), static_cast<uint64_t>(model.getMaxSequences()), maxHeadRows(),
-                     static_cast<uint64_t>(model.getMaxContext())};
+                     static_cast<uint64_t>(model.getMaxContext()),
+                     static_cast<uint64_t>(model.getVocabulary())};
   step = stepFields(stage, bounds);
   out = outFields(bounds);
-  table = tableFields(bounds);
+  table = tableFields(stage, bounds);
   uint32_t handoffIndex = 0;
   for (HandoffOp handoff : model.getOps<HandoffOp>()) {
     for (SymbolRefAttr port : {handoff.getProducer(), handoff.getConsumer()})

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "runtime/plan/Checks.h"
+#include "runtime/sampling/Sampler.h"
 
 namespace strata::checks {
 namespace {
@@ -244,6 +245,16 @@ Status OperandChecker::checkFamily() const {
       return invalid("kernel '{}' draws from {} tokens of a vocabulary of {}", kernel_, vocabulary,
                      plan_.vocabulary_size());
     STRATA_RETURN_IF_ERROR(needs("logits", {rows_, vocabulary, f32Bytes}));
+    if (constant("context") != plan_.max_context())
+      return invalid("kernel '{}' keeps a history of {} tokens in a context of {}", kernel_,
+                     constant("context"), plan_.max_context());
+    uint64_t sequences = plan_.max_sequences();
+    STRATA_RETURN_IF_ERROR(needs("history", {sequences, plan_.max_context(), sizeof(int32_t)}));
+    for (std::string_view field : {"bias_count", "is_masked"})
+      STRATA_RETURN_IF_ERROR(needs(field, {sequences, sizeof(int32_t)}));
+    for (std::string_view field : {"bias_id", "bias_value"})
+      STRATA_RETURN_IF_ERROR(needs(field, {sequences, maxLogitBiases, sizeof(float)}));
+    STRATA_RETURN_IF_ERROR(needs("mask", {sequences, maskWords(vocabulary), sizeof(uint32_t)}));
     return checkScratch(vocabulary);
   }
   if (family == "gated" || family == "activation" || family == "add" || family == "copy_rows")

@@ -24,7 +24,7 @@
 
 namespace strata {
 
-constexpr uint32_t planFormatVersion = 2;
+constexpr uint32_t planFormatVersion = 3;
 constexpr uint64_t segmentAlignment =
     4096;                                ///< Bytes; a page, so that a segment can be mapped alone.
 constexpr uint64_t weightAlignment = 64; ///< Bytes, of a weight inside its segment.

@@ -55,13 +55,9 @@ double sumOfExponentials(std::span<const float> logits, float largest) {
   return sum;
 }
 
-struct LikelierFirst {
-  std::span<const float> logits;
-  bool operator()(const SamplingScratch &a, const SamplingScratch &b) const {
-    float x = logits[size_t(a.id)], y = logits[size_t(b.id)];
-    return x != y ? x > y : a.id < b.id;
-  }
-};
+bool likelierFirst(const SamplingScratch &a, const SamplingScratch &b) {
+  return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
+}
 
 bool lowerId(const SamplingScratch &a, const SamplingScratch &b) { return a.id < b.id; }
 
@@ -73,8 +69,8 @@ double sumOfWeights(std::span<const SamplingScratch> tokens) {
 }
 
 /// Top-p, then min-p. What is kept comes back in the order of ids.
-std::span<SamplingScratch> keepLikeliest(std::span<SamplingScratch> tokens, float topP, float minP,
-                                         LikelierFirst likelierFirst) {
+std::span<SamplingScratch> keepLikeliest(std::span<SamplingScratch> tokens, float topP,
+                                         float minP) {
   double total = sumOfWeights(tokens), enough = double(topP) * total;
   // Tokens below (1 - p) of the mean weigh less than 1 - p together, so the others reach p without
   // them; a thousandth less leaves room for rounding. Few tokens are left to order.
@@ -83,7 +79,7 @@ std::span<SamplingScratch> keepLikeliest(std::span<SamplingScratch> tokens, floa
     return double(token.weight) >= cutoff && token.weight >= minP;
   });
 
-  auto lessLikely = [&](const SamplingScratch &a, const SamplingScratch &b) {
+  auto lessLikely = [](const SamplingScratch &a, const SamplingScratch &b) {
     return likelierFirst(b, a);
   };
   std::make_heap(tokens.begin(), end, lessLikely);
@@ -112,6 +108,51 @@ int32_t draw(std::span<const SamplingScratch> tokens, double uniform) {
   return last; // the product rounded up to the sum
 }
 
+bool hasPenalties(const SamplingParameters &parameters) {
+  return parameters.repetitionPenalty != 1.0f || parameters.presencePenalty != 0.0f ||
+         parameters.frequencyPenalty != 0.0f;
+}
+
+/// Until candidates are chosen, entry i is that of id i and its `id` holds the count of i.
+void applyPenalties(std::span<SamplingScratch> all, const SamplingParameters &parameters,
+                    std::span<const int32_t> tokens) {
+  if (parameters.penaltyWindow > 0)
+    tokens = tokens.last(std::min(tokens.size(), size_t(parameters.penaltyWindow)));
+  for (int32_t token : tokens)
+    if (uint32_t(token) < all.size())
+      ++all[size_t(token)].id;
+  for (SamplingScratch &entry : all) {
+    if (entry.id == 0)
+      continue;
+    entry.logit = entry.logit > 0.0f ? entry.logit / parameters.repetitionPenalty
+                                     : entry.logit * parameters.repetitionPenalty;
+    entry.logit -= float(entry.id) * parameters.frequencyPenalty + parameters.presencePenalty;
+  }
+}
+
+/// The tokens that may be drawn, by id, with their logits after penalties, bias and mask.
+std::span<SamplingScratch> chooseCandidates(std::span<const float> logits,
+                                            const SamplingParameters &parameters,
+                                            const SamplingContext &context,
+                                            std::span<SamplingScratch> scratch) {
+  std::span<SamplingScratch> all = scratch.first(logits.size());
+  for (size_t id = 0; id < all.size(); ++id)
+    all[id] = {logits[id], 0.0f, 0};
+  if (hasPenalties(parameters))
+    applyPenalties(all, parameters, context.tokens);
+  for (size_t i = 0; i < context.biasIds.size(); ++i)
+    if (uint32_t(context.biasIds[i]) < all.size())
+      all[size_t(context.biasIds[i])].logit += context.biasValues[i];
+  size_t count = 0;
+  for (size_t id = 0; id < all.size(); ++id) {
+    float logit = all[id].logit;
+    bool isAllowed = context.allowed.empty() || (context.allowed[id / 32] >> id % 32 & 1) != 0;
+    if (isAllowed && logit == logit)
+      all[count++] = {logit, 0.0f, int32_t(id)};
+  }
+  return all.first(count);
+}
+
 } // namespace
 
 double uniformAt(uint64_t seed, uint64_t position) {
@@ -121,7 +162,8 @@ double uniformAt(uint64_t seed, uint64_t position) {
 }
 
 TokenChoice sampleToken(std::span<const float> logits, const SamplingParameters &parameters,
-                        uint64_t position, std::span<SamplingScratch> scratch) {
+                        uint64_t position, std::span<SamplingScratch> scratch,
+                        const SamplingContext &context) {
   float largest = largestOf(logits);
   if (largest != largest)
     return {0, largest};
@@ -130,19 +172,26 @@ TokenChoice sampleToken(std::span<const float> logits, const SamplingParameters 
     return TokenChoice{id, float(double(distance(logits[size_t(id)], largest)) - logSum)};
   };
 
-  if (!(parameters.temperature > 0.0f)) {
+  bool isGreedy = !(parameters.temperature > 0.0f);
+  bool isAdjusted = (hasPenalties(parameters) && !context.tokens.empty()) ||
+                    !context.biasIds.empty() || !context.allowed.empty();
+  if (isGreedy && !isAdjusted) {
     auto first = std::find(logits.begin(), logits.end(), largest);
     return choose(int32_t(first - logits.begin()));
   }
 
-  size_t count = 0;
-  for (size_t id = 0; id < logits.size(); ++id)
-    if (logits[id] == logits[id])
-      scratch[count++] = {0.0f, int32_t(id)};
-  std::span<SamplingScratch> tokens = scratch.first(count);
+  std::span<SamplingScratch> tokens = chooseCandidates(logits, parameters, context, scratch);
+  if (tokens.empty())
+    return {0, std::numeric_limits<float>::quiet_NaN()};
+  float likeliest = -infinity;
+  for (const SamplingScratch &token : tokens)
+    likeliest = token.logit > likeliest ? token.logit : likeliest;
+  if (isGreedy)
+    return choose(std::find_if(tokens.begin(), tokens.end(), [&](const SamplingScratch &token) {
+                    return token.logit == likeliest;
+                  })->id);
 
-  LikelierFirst likelierFirst{logits};
-  if (parameters.topK > 0 && size_t(parameters.topK) < count) {
+  if (parameters.topK > 0 && size_t(parameters.topK) < tokens.size()) {
     std::nth_element(tokens.begin(), tokens.begin() + parameters.topK, tokens.end(), likelierFirst);
     tokens = tokens.first(size_t(parameters.topK));
     std::sort(tokens.begin(), tokens.end(), lowerId);
@@ -151,12 +200,12 @@ TokenChoice sampleToken(std::span<const float> logits, const SamplingParameters 
   // An infinite temperature must not turn an infinite distance into NaN.
   float temperature = std::min(parameters.temperature, std::numeric_limits<float>::max());
   for (SamplingScratch &token : tokens)
-    token.weight = exponential(distance(logits[size_t(token.id)], largest) / temperature);
+    token.weight = exponential(distance(token.logit, likeliest) / temperature);
 
   // Weights are relative to the likeliest token's, which is 1: min-p is a bound on the weight.
   float minP = parameters.minP > 0.0f ? std::min(parameters.minP, 1.0f) : 0.0f;
   if (parameters.topP < 1.0f) {
-    tokens = keepLikeliest(tokens, std::max(parameters.topP, 0.0f), minP, likelierFirst);
+    tokens = keepLikeliest(tokens, std::max(parameters.topP, 0.0f), minP);
   } else if (minP > 0.0f) {
     auto end = std::remove_if(tokens.begin(), tokens.end(),
                               [&](const SamplingScratch &token) { return token.weight < minP; });

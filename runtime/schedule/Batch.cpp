@@ -15,6 +15,7 @@ Step Schedule::makeStep() const {
   step.sequenceLength.resize(config_.maxSequences);
   step.sequenceSlot.resize(config_.maxSequences);
   step.sampling.resize(config_.maxSequences);
+  step.starts.reserve(config_.maxSequences);
   for (const ScheduleConfig::Group &group : config_.groups)
     step.blockTables.emplace_back(size_t{config_.maxSequences} * group.blocksPerSequence, -1);
   step.headRow.resize(buckets_.maxHeadRows());
@@ -36,6 +37,7 @@ StepResult Schedule::makeResult() const {
 bool Schedule::next(Step &step) {
   if (launched_)
     return false;
+  step.starts.clear();
   if (midStep_) {
     fillHeadAlone(step);
   } else {
@@ -124,6 +126,11 @@ void Schedule::fillSequence(Step &step, uint32_t index, uint32_t firstRow) {
     step.rowSequence[firstRow + i] = static_cast<int32_t>(index);
   }
   setSequence(step, index, sequence, end);
+  if (begin == 0)
+    step.starts.push_back({.slot = static_cast<int32_t>(sequence.slot),
+                           .ids = sequence.request.prompt,
+                           .biases = sequence.request.logitBias,
+                           .allowed = sequence.request.allowedTokens});
   step.queryStart[index] = static_cast<int32_t>(firstRow);
   for (uint32_t i = sequence.scoring ? 0 : part.rows - 1; i < part.rows; ++i)
     if (sequence.scoring || part.rows >= sequence.promptLeft())

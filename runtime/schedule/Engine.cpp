@@ -17,6 +17,7 @@ struct Engine::State {
   Step step;
   StepResult result;
   Status failure; ///< What ended the engine.
+  uint32_t threads = 0;
   bool trace = false;
   std::vector<uint32_t> launches;
 
@@ -83,8 +84,10 @@ Result<std::unique_ptr<Engine>> Engine::create(const std::string &planPath,
   if (options.shuffleBlocksSeed)
     for (ScheduleConfig::Group &group : config.groups)
       group.blockOrder = shuffledOrder(group.blocks, *options.shuffleBlocksSeed);
+  uint32_t threads = executor->threads();
   STRATA_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
                           create(std::move(executor), std::move(config), options.trace));
+  engine->state_->threads = threads;
   engine->state_->plan = std::move(plan);
   engine->state_->tokenizer = std::move(tokenizer);
   return engine;
@@ -147,6 +150,8 @@ Status Engine::logits(std::span<const int32_t> ids, LogitsSink sink, void *conte
                      last.nonfiniteLayer);
   return Status::ok();
 }
+
+uint32_t Engine::threads() const { return state_->threads; }
 
 const PlanFile &Engine::plan() const {
   assert(state_->plan && "the engine was made from an executor");

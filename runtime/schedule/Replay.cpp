@@ -106,6 +106,24 @@ Status readPrompt(LineReader &reader, const ReplayLimits &limits, Request &reque
   return Status::ok();
 }
 
+Status readBiases(LineReader &reader, const ReplayLimits &limits, Request &request) {
+  const Json *biases = reader.find("logit_bias");
+  if (!biases)
+    return Status::ok();
+  if (!biases->is_array() || biases->size() > maxLogitBiases)
+    return reader.error("'logit_bias' is {}; a list of at most {} pairs [id, value] is needed",
+                        LineReader::shown(*biases), maxLogitBiases);
+  for (const Json &pair : *biases) {
+    if (!pair.is_array() || pair.size() != 2 || !pair[0].is_number_unsigned() ||
+        pair[0].get<uint64_t>() >= limits.vocabularySize || !pair[1].is_number())
+      return reader.error(
+          "'logit_bias' holds {}; a pair of an id of 0 to {} and a number is needed",
+          LineReader::shown(pair), limits.vocabularySize - 1);
+    request.logitBias.push_back({pair[0].get<int32_t>(), pair[1].get<float>()});
+  }
+  return Status::ok();
+}
+
 Status readLine(std::string_view text, size_t line, const ReplayLimits &limits,
                 ReplayRequest &entry) {
   Json object = Json::parse(text, nullptr, /*allow_exceptions=*/false);
@@ -122,6 +140,11 @@ Status readLine(std::string_view text, size_t line, const ReplayLimits &limits,
   STRATA_RETURN_IF_ERROR(reader.whole("top_k", request.sampling.topK));
   STRATA_RETURN_IF_ERROR(reader.real("top_p", request.sampling.topP));
   STRATA_RETURN_IF_ERROR(reader.real("min_p", request.sampling.minP));
+  STRATA_RETURN_IF_ERROR(reader.real("repetition_penalty", request.sampling.repetitionPenalty));
+  STRATA_RETURN_IF_ERROR(reader.real("presence_penalty", request.sampling.presencePenalty));
+  STRATA_RETURN_IF_ERROR(reader.real("frequency_penalty", request.sampling.frequencyPenalty));
+  STRATA_RETURN_IF_ERROR(reader.whole("penalty_window", request.sampling.penaltyWindow));
+  STRATA_RETURN_IF_ERROR(readBiases(reader, limits, request));
   if (const Json *ignore = reader.find("ignore_eos")) {
     if (!ignore->is_boolean())
       return reader.error("'ignore_eos' is {}; true or false is needed",
@@ -135,7 +158,9 @@ Status readLine(std::string_view text, size_t line, const ReplayLimits &limits,
     STRATA_RETURN_IF_ERROR(reader.whole("cancel", entry.cancel.emplace(), entry.arrival, maxStep));
   }
   return reader.finish({"arrival", "prompt", "prompt_length", "seed", "max_tokens", "temperature",
-                        "top_k", "top_p", "min_p", "ignore_eos", "cancel"});
+                        "top_k", "top_p", "min_p", "repetition_penalty", "presence_penalty",
+                        "frequency_penalty", "penalty_window", "logit_bias", "ignore_eos",
+                        "cancel"});
 }
 
 /// Indices of `requests` for which `key` gives a step, by that step; equal steps keep their order.

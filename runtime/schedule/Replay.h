@@ -44,7 +44,9 @@ struct ReplayLimits {
 };
 
 /// Reads a trace. Keys: arrival (default 0); prompt, or prompt_length for that many ids drawn from
-/// the vocabulary with `seed`; max_tokens (default 16); temperature, top_k, top_p, min_p; seed
+/// the vocabulary with `seed`; max_tokens (default 16); temperature, top_k, top_p, min_p,
+/// repetition_penalty, presence_penalty, frequency_penalty, penalty_window; logit_bias, a list of
+/// [id, value]; seed
 /// (default 0, of the sampling too); ignore_eos (default false); cancel (default null: never).
 /// Errors: InvalidData, naming the line, the key and what is allowed; also for a key not known.
 Result<std::vector<ReplayRequest>> parseReplay(std::string_view text, const ReplayLimits &limits);

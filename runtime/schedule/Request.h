@@ -17,6 +17,10 @@ struct Request {
   uint32_t maxTokens = 128;    ///< At least 1; may ask for more than the context has room for.
   SamplingParameters sampling;
   bool ignoreEndOfGeneration = false;
+  std::vector<LogitBias> logitBias = {}; ///< At most maxLogitBiases; values of one id add up.
+  /// Bit id % 32 of word id / 32: the id may be drawn. maskWords(vocabulary) words of which one id
+  /// at least is allowed, or empty: all are.
+  std::vector<uint32_t> allowedTokens = {};
 };
 
 enum class FinishReason : uint8_t {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cmath>
 
 #include "runtime/base/CheckedMath.h"
+#include "runtime/schedule/RequestChecks.h"
 
 namespace strata {
 
@@ -62,19 +62,7 @@ Status Schedule::checkRequest(const Request &request, bool scoring) const {
                        request.prompt[i], i, config_.vocabularySize);
   if (request.maxTokens == 0)
     return makeError(StatusCode::InvalidArgument, "maxTokens is 0; at least 1 token is generated");
-  const SamplingParameters &sampling = request.sampling;
-  if (!(sampling.temperature >= 0) || std::isinf(sampling.temperature))
-    return makeError(StatusCode::InvalidArgument, "temperature is {}; allowed is 0 and above",
-                     sampling.temperature);
-  if (sampling.topK < 0)
-    return makeError(StatusCode::InvalidArgument, "top-k is {}; allowed is 0 (all) and above",
-                     sampling.topK);
-  if (!(sampling.topP > 0 && sampling.topP <= 1))
-    return makeError(StatusCode::InvalidArgument, "top-p is {}; allowed is above 0, up to 1",
-                     sampling.topP);
-  if (!(sampling.minP >= 0 && sampling.minP <= 1))
-    return makeError(StatusCode::InvalidArgument, "min-p is {}; allowed is 0 to 1", sampling.minP);
-  return Status::ok();
+  return checkSampling(request, config_.vocabularySize);
 }
 
 Result<RequestId> Schedule::enqueue(Request request, bool scoring) {

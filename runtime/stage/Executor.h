@@ -11,6 +11,15 @@
 
 namespace strata {
 
+/// What the tables of a sequence slot are given when a sequence takes it. The spans belong to the
+/// request.
+struct SequenceStart {
+  int32_t slot = 0;
+  std::span<const int32_t> ids;      ///< Its tokens so far: positions 0 on.
+  std::span<const LogitBias> biases; ///< At most maxLogitBiases.
+  std::span<const uint32_t> allowed; ///< maskWords(vocabulary) words, or empty: all.
+};
+
 /// One launch of one bucket, in host form. Filled by the schedule, copied into every stage's step
 /// block by the executor. Vectors are sized once, to the plan's maxima, and never grow.
 struct Step {
@@ -31,6 +40,8 @@ struct Step {
   std::vector<SamplingParameters> sampling;
   /// [state group][sequence * blocks_per_sequence + logical block]: block numbers in the pool.
   std::vector<std::vector<int32_t>> blockTables;
+
+  std::vector<SequenceStart> starts; ///< Written to the tables before the launch; none as a rule.
 
   // One entry a head row.
   std::vector<int32_t> headRow;      ///< Row of the body whose hidden state is read.

@@ -21,6 +21,10 @@ PlanExecutor::~PlanExecutor() = default;
 Status PlanExecutor::boot() {
   const fb::Plan &plan = file_->plan();
   groups_ = stateGroups(plan);
+  if (options_.randomWeightsSeed && plan.weights_place() != fb::WeightsPlace::None)
+    return makeError(StatusCode::InvalidArgument,
+                     "random weights were asked for but the plan holds weights of its own; compile "
+                     "with --weights=none, or leave the seed out");
   for (const fb::Stage *stage : *plan.stages())
     STRATA_RETURN_IF_ERROR(Stage::check(plan, *stage));
   STRATA_RETURN_IF_ERROR(countBlocks());
@@ -187,7 +191,23 @@ Status PlanExecutor::checkStep(const Step &step, const StepResult &result) const
       checkEntries("row_position", step.rowPosition, valid, 0, plan.max_context()));
   STRATA_RETURN_IF_ERROR(
       checkEntries("row_sequence", step.rowSequence, valid, 0, step.validSequences));
+  STRATA_RETURN_IF_ERROR(checkStarts(step));
   return bucket.body() ? checkBlocks(step) : Status();
+}
+
+Status PlanExecutor::checkStarts(const Step &step) const {
+  const fb::Plan &plan = file_->plan();
+  for (const SequenceStart &start : step.starts) {
+    uint64_t words = start.allowed.empty() ? 0 : maskWords(plan.vocabulary_size());
+    if (start.slot < 0 || uint32_t(start.slot) >= plan.max_sequences() ||
+        start.ids.size() > plan.max_context() || start.biases.size() > maxLogitBiases ||
+        start.allowed.size() != words)
+      return refuse("a sequence starts in slot {} of {} with {} tokens of {}, {} biases of {} and "
+                    "{} words of mask for {}",
+                    start.slot, plan.max_sequences(), start.ids.size(), plan.max_context(),
+                    start.biases.size(), maxLogitBiases, start.allowed.size(), words);
+  }
+  return {};
 }
 
 // The blocks that a row's attention or its KV write reaches are in the pool.

@@ -41,9 +41,10 @@ struct ExecutorOptions {
 class PlanExecutor final : public Executor {
 public:
   /// Takes all memory and threads, in the plan's order, and locks the devices. Errors:
-  /// InvalidArgument (more sequences than the plan has; more blocks than can be numbered),
-  /// FailedPrecondition (a lesser CPU than the plan's target; no weights and no seed),
-  /// ResourceExhausted (memory or threads), InvalidData (step fields that this build cannot fill).
+  /// InvalidArgument (more sequences than the plan has; more blocks than can be numbered; a seed
+  /// for a plan with weights), FailedPrecondition (a lesser CPU than the plan's target; no weights
+  /// and no seed), ResourceExhausted (memory or threads), InvalidData (step fields that this build
+  /// cannot fill).
   static Result<std::unique_ptr<PlanExecutor>> create(std::shared_ptr<const PlanFile> file,
                                                       const ExecutorOptions &options);
   ~PlanExecutor() override;
@@ -57,6 +58,7 @@ public:
   uint32_t blockCount(uint32_t group) const override { return blockCounts_[group]; }
 
   std::span<const uint32_t> blockCounts() const { return blockCounts_; }
+  uint32_t threads() const { return devices_.front()->workers(); }
   uint64_t takenBytes() const; ///< By all devices; weights that are mapped are not counted.
   const Stage &stage(uint32_t index) const { return *stages_[index]; }
 
@@ -68,6 +70,7 @@ private:
   Status takeRings();
   void observe(uint32_t stage);
   Status checkStep(const Step &step, const StepResult &result) const;
+  Status checkStarts(const Step &step) const;
   Status checkBlocks(const Step &step) const;
 
   std::shared_ptr<const PlanFile> file_;

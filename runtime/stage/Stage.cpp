@@ -8,9 +8,10 @@
 
 namespace strata {
 
-Stage::Stage(const PlanFile &file, uint32_t index, Device &device, StepBlock step, OutBlock out)
+Stage::Stage(const PlanFile &file, uint32_t index, Device &device, StepBlock step, OutBlock out,
+             SequenceTable table)
     : file_(file), plan_(file.plan().stages()->Get(index)), index_(index), device_(device),
-      step_(std::move(step)), out_(out), lines_(file.plan().buckets()->size()),
+      step_(std::move(step)), out_(out), table_(table), lines_(file.plan().buckets()->size()),
       logits_(file.plan().buckets()->size(), -1), operands_(file.plan().buckets()->size()) {}
 
 std::string_view Stage::name() const { return text(plan_->name()); }
@@ -23,17 +24,8 @@ Status Stage::check(const fb::Plan &plan, const fb::Stage &stage) {
   Status status = StepBlock::create(plan, *stage.step()).status();
   if (status.isOk())
     status = OutBlock::create(plan, *stage.out()).status();
-  const auto *table = stage.table_()->fields();
-  for (uint32_t i = 0; i < count(table) && status.isOk(); ++i) {
-    const fb::Field &field = *table->Get(i);
-    if (text(field.name()) != "last_id" || text(field.type()) != "i32" ||
-        field.count() < plan.max_sequences())
-      status =
-          makeError(StatusCode::InvalidData,
-                    "field '{}' of the sequence table has {} elements of {}; this build keeps "
-                    "last_id, {} elements of i32",
-                    text(field.name()), field.count(), text(field.type()), plan.max_sequences());
-  }
+  if (status.isOk())
+    status = SequenceTable::create(plan, *stage.table_()).status();
   if (status.isOk())
     return status;
   return std::move(status).at("stage", text(stage.name()));
@@ -45,7 +37,8 @@ Result<std::unique_ptr<Stage>> Stage::load(const PlanFile &file, uint32_t index,
   const fb::Stage &planned = *plan.stages()->Get(index);
   STRATA_ASSIGN_OR_RETURN(StepBlock step, StepBlock::create(plan, *planned.step()));
   STRATA_ASSIGN_OR_RETURN(OutBlock out, OutBlock::create(plan, *planned.out()));
-  std::unique_ptr<Stage> stage(new Stage(file, index, device, std::move(step), out));
+  STRATA_ASSIGN_OR_RETURN(SequenceTable table, SequenceTable::create(plan, *planned.table_()));
+  std::unique_ptr<Stage> stage(new Stage(file, index, device, std::move(step), out, table));
   Status status = stage->takeMemory(options);
   for (uint32_t i = 0; i < count(planned.forwards()) && status.isOk(); ++i)
     status = stage->prepareForward(*planned.forwards()->Get(i), options);
@@ -73,9 +66,6 @@ Status Stage::takeMemory(const Options &options) {
   STRATA_RETURN_IF_ERROR(take("the step block", plan_->step()->bytes(), memory_.step));
   STRATA_RETURN_IF_ERROR(take("the out block", plan_->out()->bytes(), memory_.out));
   STRATA_RETURN_IF_ERROR(take("the sequence table", plan_->table_()->bytes(), memory_.table));
-  if (auto offset = findField(*plan_->table_(), "last_id"))
-    lastIds_ = {reinterpret_cast<int32_t *>(memory_.table.data() + *offset),
-                file_.plan().max_sequences()};
   std::vector<const fb::StateGroup *> groups = stateGroups(file_.plan());
   memory_.states.resize(count(plan_->states()));
   for (uint32_t i = 0; i < memory_.states.size(); ++i) {
@@ -232,6 +222,8 @@ Status Stage::prepareForward(const fb::Forward &forward, const Options &options)
 }
 
 Status Stage::run(const Step &step, std::chrono::nanoseconds stall) {
+  for (const SequenceStart &sequence : step.starts)
+    table_.start(sequence, memory_.table.data());
   step_.write(step, memory_.step.data());
   out_.clear(memory_.out.data());
   Status status = device_.launch(*lines_[step.bucket],

@@ -14,6 +14,7 @@
 #include "runtime/base/Status.h"
 #include "runtime/device/Device.h"
 #include "runtime/plan/PlanFile.h"
+#include "runtime/stage/SequenceTable.h"
 #include "runtime/stage/StepBlock.h"
 
 namespace strata {
@@ -63,8 +64,8 @@ public:
   const StageMemory &memory() const { return memory_; }
   bool hasForward(uint32_t bucket) const { return lines_[bucket].has_value(); }
 
-  /// Writes the step block, clears the out block and runs the forward of step.bucket. Errors: those
-  /// of Device::launch, with the forward and the stage named.
+  /// Starts new sequences in the table, writes the step block, clears the out block and runs the
+  /// forward of step.bucket. Errors: those of Device::launch, with the forward and the stage named.
   Status run(const Step &step, std::chrono::nanoseconds stall);
 
   const OutBlock &out() const { return out_; }
@@ -72,7 +73,7 @@ public:
   /// none.
   const float *logits(uint32_t bucket) const;
   /// The table's last sampled id of each sequence slot; empty where the stage keeps none.
-  std::span<int32_t> lastIds() const { return lastIds_; }
+  std::span<int32_t> lastIds() const { return table_.lastIds(memory_.table.data()); }
 
   /// Bucket whose forward is `line` on the device.
   uint32_t bucketOf(LineId line) const;
@@ -87,7 +88,8 @@ private:
     bool isWritable;
   };
 
-  Stage(const PlanFile &file, uint32_t index, Device &device, StepBlock step, OutBlock out);
+  Stage(const PlanFile &file, uint32_t index, Device &device, StepBlock step, OutBlock out,
+        SequenceTable table);
   Status takeMemory(const Options &options);
   Status placeWeights(std::optional<uint64_t> seed);
   Status prepareForward(const fb::Forward &forward, const Options &options);
@@ -101,8 +103,8 @@ private:
   Device &device_;
   StepBlock step_;
   OutBlock out_;
+  SequenceTable table_;
   StageMemory memory_;
-  std::span<int32_t> lastIds_;
   std::vector<Extent> extents_;
   std::vector<std::optional<LineId>> lines_; ///< One a bucket of the plan.
   std::vector<int64_t> logits_;              ///< Offset in the arena, one a bucket; -1: none.

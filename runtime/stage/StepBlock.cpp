@@ -11,13 +11,6 @@ namespace {
 
 constexpr std::string_view blockTablePrefix = "block_table.";
 
-Status checkField(const fb::Field &field, std::string_view type, uint64_t least) {
-  if (text(field.type()) == type && field.count() >= least)
-    return {};
-  return makeError(StatusCode::InvalidData, "field '{}' has {} elements of {}; {} of {} are needed",
-                   text(field.name()), field.count(), text(field.type()), least, type);
-}
-
 template <class T> void put(std::byte *to, const T *from, size_t elements) {
   std::memcpy(to, from, elements * sizeof(T));
 }
@@ -42,6 +35,10 @@ enum class StepBlock::Source : uint8_t {
   MinP,
   TopK,
   Seed,
+  RepetitionPenalty,
+  PresencePenalty,
+  FrequencyPenalty,
+  PenaltyWindow,
   BlockTable
 };
 
@@ -71,13 +68,17 @@ constexpr StepBlock::Known StepBlock::known[] = {
     {"min_p", "f32", Source::MinP, Known::Sequences},
     {"top_k", "i32", Source::TopK, Known::Sequences},
     {"seed", "u64", Source::Seed, Known::Sequences},
+    {"repetition_penalty", "f32", Source::RepetitionPenalty, Known::Sequences},
+    {"presence_penalty", "f32", Source::PresencePenalty, Known::Sequences},
+    {"frequency_penalty", "f32", Source::FrequencyPenalty, Known::Sequences},
+    {"penalty_window", "i32", Source::PenaltyWindow, Known::Sequences},
 };
 
-std::optional<uint64_t> findField(const fb::BlockLayout &layout, std::string_view name) {
-  for (uint32_t i = 0; i < count(layout.fields()); ++i)
-    if (text(layout.fields()->Get(i)->name()) == name)
-      return layout.fields()->Get(i)->offset();
-  return std::nullopt;
+Status checkField(const fb::Field &field, std::string_view type, uint64_t least) {
+  if (text(field.type()) == type && field.count() >= least)
+    return {};
+  return makeError(StatusCode::InvalidData, "field '{}' has {} elements of {}; {} of {} are needed",
+                   text(field.name()), field.count(), text(field.type()), least, type);
 }
 
 Result<StepBlock> StepBlock::create(const fb::Plan &plan, const fb::BlockLayout &layout) {
@@ -175,6 +176,18 @@ void StepBlock::write(const Step &step, std::byte *block) const {
       break;
     case Source::Seed:
       putSampling(to, &SamplingParameters::seed);
+      break;
+    case Source::RepetitionPenalty:
+      putSampling(to, &SamplingParameters::repetitionPenalty);
+      break;
+    case Source::PresencePenalty:
+      putSampling(to, &SamplingParameters::presencePenalty);
+      break;
+    case Source::FrequencyPenalty:
+      putSampling(to, &SamplingParameters::frequencyPenalty);
+      break;
+    case Source::PenaltyWindow:
+      putSampling(to, &SamplingParameters::penaltyWindow);
       break;
     case Source::BlockTable:
       put(to, step.blockTables[copy.group].data(), size_t(sequences) * copy.blocksPerSequence);

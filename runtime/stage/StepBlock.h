@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -21,7 +20,8 @@ namespace strata {
 ///   i32 row_id, row_position, row_sequence [R]; query_start [S + 1]; sequence_length,
 ///       sequence_slot [S]; head_row, head_sequence [H]
 ///   i32 block_table.<state group> [S, blocks_per_sequence]
-///   f32 temperature, top_p, min_p [S]; i32 top_k [S]; u64 seed [S]
+///   f32 temperature, top_p, min_p, repetition_penalty, presence_penalty, frequency_penalty [S];
+///   i32 top_k, penalty_window [S]; u64 seed [S]
 /// A stage has those of them that its kernels read.
 class StepBlock {
 public:
@@ -69,7 +69,7 @@ private:
   uint32_t sequences_ = 0;
 };
 
-/// Offset of field `name`, or nothing where the layout lacks it.
-std::optional<uint64_t> findField(const fb::BlockLayout &layout, std::string_view name);
+/// Errors: InvalidData (`field` is of another type or has fewer than `least` elements).
+Status checkField(const fb::Field &field, std::string_view type, uint64_t least);
 
 } // namespace strata

@@ -10,6 +10,7 @@
 #include "runtime/plan/PlanFile.h"
 #include "tools/run/Commands.h"
 #include "tools/run/Interrupt.h"
+#include "tools/run/OptionChecks.h"
 #include "tools/run/ProgressBar.h"
 #include "tools/run/WeightTraffic.h"
 
@@ -145,7 +146,7 @@ Status bench(Options options) {
     nlohmann::ordered_json result = {{"plan", options.plan},
                                      {"model", plan.model() ? plan.model()->str() : ""},
                                      {"batch", options.batch},
-                                     {"threads", options.threads},
+                                     {"threads", engine->threads()},
                                      {"repeat", options.repeat},
                                      {"prompt", toJson(options.prompt, prompt)},
                                      {"generation", toJson(options.generate, generation)},
@@ -185,6 +186,7 @@ Action addBench(CLI::App &command) {
       ->capture_default_str();
   options->randomWeightsOption = command.add_option("--random-weights", options->randomWeightsSeed,
                                                     "Fill a plan without weights from this seed");
+  options->randomWeightsOption->check(wholeNumber);
   command.add_option("--threads", options->threads, "Threads; 0: one a core")
       ->capture_default_str();
   command.add_flag("--json", options->json, "Print one JSON object");

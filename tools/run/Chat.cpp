@@ -34,7 +34,7 @@ struct Options {
   CLI::Option *systemOption = nullptr;
   CLI::Option *templateOption = nullptr;
   uint32_t maxTokens = 1024;
-  SamplingParameters sampling;
+  SamplingFlags sampling;
   uint32_t threads = 0;
   bool json = false;
 };
@@ -92,9 +92,13 @@ private:
                        "holds {}, which leaves no room for a reply; begin a new one (/reset), or "
                        "compile with a larger --max-context",
                        ids.size(), context);
-    Request request{.prompt = ids, .maxTokens = options_.maxTokens, .sampling = options_.sampling};
-    STRATA_ASSIGN_OR_RETURN(Completion completion,
-                            complete(engine_, std::move(request), interrupt, !options_.json));
+    Request request{.prompt = ids, .maxTokens = options_.maxTokens};
+    STRATA_RETURN_IF_ERROR(
+        options_.sampling.apply(engine_.plan().plan().vocabulary_size(), request));
+    STRATA_ASSIGN_OR_RETURN(StopFilter stops, options_.sampling.stopFilter(engine_.tokenizer()));
+    STRATA_ASSIGN_OR_RETURN(
+        Completion completion,
+        complete(engine_, std::move(request), std::move(stops), interrupt, !options_.json));
     messages_.push_back({{"role", "assistant"}, {"content", completion.text}});
     report(completion, ids);
     return Status::ok();
@@ -212,7 +216,7 @@ Action addChat(CLI::App &command) {
   command.add_option("--max-tokens", options->maxTokens, "Most tokens of one reply")
       ->check(CLI::Range(1u, UINT32_MAX))
       ->capture_default_str();
-  addSamplingFlags(command, options->sampling);
+  options->sampling.addTo(command);
   command.add_option("--threads", options->threads, "Threads; 0: one a core")
       ->capture_default_str();
   command.add_flag("--json", options->json, "Print one JSON object a reply");

@@ -16,6 +16,7 @@ using Action = std::function<Status()>;
 Action addGenerate(CLI::App &command);
 Action addChat(CLI::App &command);
 Action addLogits(CLI::App &command);
+Action addPerplexity(CLI::App &command);
 Action addTokenize(CLI::App &command);
 Action addReplay(CLI::App &command);
 Action addBench(CLI::App &command);

@@ -15,10 +15,12 @@ double secondsBetween(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
 }
 
-/// Turns ids into text as they come, or into numbers where the plan has no vocabulary.
+/// Turns ids into text as they come, up to a stop string, or into numbers where the plan has no
+/// vocabulary.
 class TextStream {
 public:
-  TextStream(const Tokenizer *tokenizer, bool print) : print_(print) {
+  TextStream(const Tokenizer *tokenizer, StopFilter stops, bool print)
+      : stops_(std::move(stops)), print_(print) {
     if (tokenizer)
       detokenizer_.emplace(*tokenizer, /*special=*/false, /*atStart=*/false);
   }
@@ -27,11 +29,12 @@ public:
     if (!detokenizer_ && print_)
       fmt::print("{} ", id);
     if (detokenizer_ && !endsGeneration)
-      write(detokenizer_->push(id));
+      write(stops_.push(detokenizer_->push(id)));
   }
+  bool stopped() const { return stops_.stopped(); }
   std::string finish() {
     if (detokenizer_)
-      write(detokenizer_->finish());
+      write(stops_.push(detokenizer_->finish()) + stops_.finish());
     return std::move(text_);
   }
 
@@ -45,6 +48,7 @@ private:
   }
 
   std::optional<Detokenizer> detokenizer_;
+  StopFilter stops_;
   std::string text_;
   bool print_;
 };
@@ -62,16 +66,16 @@ double Completion::tokensPerSecond() const {
 
 double secondsSince(Clock::time_point begin) { return secondsBetween(begin, Clock::now()); }
 
-Result<Completion> complete(Engine &engine, Request request, const InterruptScope &interrupt,
-                            bool print) {
+Result<Completion> complete(Engine &engine, Request request, StopFilter stops,
+                            const InterruptScope &interrupt, bool print) {
   Completion completion;
-  TextStream stream(engine.tokenizer(), print);
+  TextStream stream(engine.tokenizer(), std::move(stops), print);
   std::vector<TokenEvent> events(2 * engine.plan().plan().max_sequences());
 
   completion.submitted = completion.firstToken = completion.lastToken = Clock::now();
   STRATA_ASSIGN_OR_RETURN(RequestId id, engine.submit(std::move(request)));
   for (bool cancelled = false; engine.busy();) {
-    if (interrupt.requested() && !cancelled) {
+    if ((interrupt.requested() || stream.stopped()) && !cancelled) {
       cancelled = true;
       // NotFound: it ended by itself, and its last event is still to come.
       if (Status status = engine.cancel(id); status.code() != StatusCode::NotFound)
@@ -79,6 +83,8 @@ Result<Completion> complete(Engine &engine, Request request, const InterruptScop
     }
     STRATA_ASSIGN_OR_RETURN(size_t count, engine.poll(events));
     for (const TokenEvent &event : std::span(events).first(count)) {
+      if (stream.stopped())
+        continue; // what was drawn behind the stop string
       if (event.id >= 0) {
         completion.lastToken = Clock::now();
         if (completion.ids.empty())
@@ -98,6 +104,8 @@ Result<Completion> complete(Engine &engine, Request request, const InterruptScop
     }
   }
   completion.text = stream.finish();
+  if (stream.stopped())
+    completion.finishReason = "stop";
   return completion;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/Strata.h"
+#include "runtime/tokenizer/StopFilter.h"
 #include "tools/run/Interrupt.h"
 
 namespace strata::run {
@@ -23,11 +24,11 @@ struct Completion {
   double tokensPerSecond() const;
 };
 
-/// Runs `request`, the engine's only one, to its end or to an interrupt. `print`: the text goes to
-/// standard output as it comes; ids where the plan has no vocabulary. Errors: those of submit() and
-/// poll(); InvalidData where a layer gave an infinity or NaN.
-Result<Completion> complete(Engine &engine, Request request, const InterruptScope &interrupt,
-                            bool print);
+/// Runs `request`, the engine's only one, to its end, a stop string or an interrupt. `print`: the
+/// text goes to standard output as it comes; ids where the plan has no vocabulary. Errors: those of
+/// submit() and poll(); InvalidData where a layer gave an infinity or NaN.
+Result<Completion> complete(Engine &engine, Request request, StopFilter stops,
+                            const InterruptScope &interrupt, bool print);
 
 double secondsSince(std::chrono::steady_clock::time_point begin);
 

@@ -23,7 +23,7 @@ struct Options {
   std::string plan;
   Prompt prompt;
   uint32_t maxTokens = 128;
-  SamplingParameters sampling;
+  SamplingFlags sampling;
   uint32_t threads = 0;
   bool json = false;
 };
@@ -52,11 +52,13 @@ Status generate(const Options &options) {
   auto started = std::chrono::steady_clock::now();
   InterruptScope interrupt;
   std::vector<int32_t> prompt;
+  StopFilter stops;
   uint64_t context = 0;
   {
     STRATA_ASSIGN_OR_RETURN(std::shared_ptr<const PlanFile> plan, PlanFile::open(options.plan));
     STRATA_ASSIGN_OR_RETURN(std::unique_ptr<Tokenizer> tokenizer, planTokenizer(*plan));
     STRATA_ASSIGN_OR_RETURN(prompt, options.prompt.resolve(tokenizer.get()));
+    STRATA_ASSIGN_OR_RETURN(stops, options.sampling.stopFilter(tokenizer.get()));
     context = plan->plan().max_context();
   }
   // The state that this one sequence needs, and no more.
@@ -69,9 +71,11 @@ Status generate(const Options &options) {
                           Engine::create(options.plan, engineOptions));
   double bootSeconds = secondsSince(started);
 
-  Request request{.prompt = prompt, .maxTokens = options.maxTokens, .sampling = options.sampling};
-  STRATA_ASSIGN_OR_RETURN(Completion completion,
-                          complete(*engine, std::move(request), interrupt, !options.json));
+  Request request{.prompt = prompt, .maxTokens = options.maxTokens};
+  STRATA_RETURN_IF_ERROR(options.sampling.apply(engine->plan().plan().vocabulary_size(), request));
+  STRATA_ASSIGN_OR_RETURN(
+      Completion completion,
+      complete(*engine, std::move(request), std::move(stops), interrupt, !options.json));
   if (options.json) {
     fmt::print("{}\n", toJson(completion, prompt, *engine, bootSeconds)
                            .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
@@ -98,7 +102,7 @@ Action addGenerate(CLI::App &command) {
   command.add_option("--max-tokens", options->maxTokens, "Most tokens to generate")
       ->check(CLI::Range(1u, UINT32_MAX))
       ->capture_default_str();
-  addSamplingFlags(command, options->sampling);
+  options->sampling.addTo(command);
   command.add_option("--threads", options->threads, "Threads; 0: one a core")
       ->capture_default_str();
   command.add_flag("--json", options->json, "Print one JSON object at the end");

@@ -4,20 +4,24 @@
 
 namespace strata::run {
 
-CLI::Option *addIdsOption(CLI::App &command, std::vector<int32_t> &ids) {
-  auto parse = [&ids](const std::string &list) {
+CLI::Option *addIdList(CLI::App &command, const std::string &name, const std::string &description,
+                       std::vector<int32_t> &ids) {
+  auto parse = [&ids, name](const std::string &list) {
     ids.clear();
     for (const std::string &number : CLI::detail::split(list, ',')) {
       int32_t id = 0;
       const char *end = number.data() + number.size();
       auto [next, error] = std::from_chars(number.data(), end, id);
       if (error != std::errc() || next != end)
-        throw CLI::ValidationError("--ids", fmt::format("'{}' is not a token id", number));
+        throw CLI::ValidationError(name, fmt::format("'{}' is not a token id", number));
       ids.push_back(id);
     }
   };
-  return command.add_option_function<std::string>("--ids", parse, "Token ids, such as 1,403,407")
-      ->type_name("ID,...");
+  return command.add_option_function<std::string>(name, parse, description)->type_name("ID,...");
+}
+
+CLI::Option *addIdsOption(CLI::App &command, std::vector<int32_t> &ids) {
+  return addIdList(command, "--ids", "Token ids, such as 1,403,407", ids);
 }
 
 void Prompt::addTo(CLI::App &command) {

@@ -27,6 +27,9 @@ struct Prompt {
   Result<std::vector<int32_t>> resolve(const Tokenizer *tokenizer) const;
 };
 
+/// An option whose value is a list of ids, such as 1,403,407.
+CLI::Option *addIdList(CLI::App &command, const std::string &name, const std::string &description,
+                       std::vector<int32_t> &ids);
 /// --ids of a command that takes nothing else.
 CLI::Option *addIdsOption(CLI::App &command, std::vector<int32_t> &ids);
 

@@ -10,6 +10,7 @@
 #include "runtime/plan/PlanFile.h"
 #include "runtime/schedule/Replay.h"
 #include "tools/run/Commands.h"
+#include "tools/run/OptionChecks.h"
 
 namespace strata::run {
 namespace {
@@ -74,8 +75,10 @@ Action addReplay(CLI::App &command) {
       ->required();
   command.add_option("--threads", options->threads, "Threads; 0: one a core")
       ->capture_default_str();
-  command.add_option("--shuffle-blocks", options->shuffleBlocksSeed,
-                     "Seed of a random order in which state blocks are handed out");
+  command
+      .add_option("--shuffle-blocks", options->shuffleBlocksSeed,
+                  "Seed of a random order in which state blocks are handed out")
+      ->check(wholeNumber);
   command.add_flag("--json", options->json, "Print JSON lines, one outcome each");
   return [options] { return replayTrace(*options); };
 }

@@ -1,26 +1,28 @@
-// The sampling parameters as flags, checked for range.
+// How tokens are drawn and which text ends them, as flags: checked for range while they are parsed.
 #pragma once
 
 #include <CLI/CLI.hpp>
 
-#include "runtime/sampling/Sampler.h"
+#include "runtime/schedule/Request.h"
+#include "runtime/tokenizer/StopFilter.h"
+#include "runtime/tokenizer/Tokenizer.h"
 
 namespace strata::run {
 
-inline void addSamplingFlags(CLI::App &command, SamplingParameters &sampling) {
-  command.add_option("--temperature", sampling.temperature, "0 takes the likeliest token")
-      ->check(CLI::Range(0.0, 100.0))
-      ->capture_default_str();
-  command.add_option("--top-k", sampling.topK, "Keep the K likeliest tokens; 0 keeps all")
-      ->check(CLI::Range(0, INT32_MAX))
-      ->capture_default_str();
-  command.add_option("--top-p", sampling.topP, "Keep the likeliest tokens that sum to P")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
-  command.add_option("--min-p", sampling.minP, "Drop tokens below P times the likeliest")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
-  command.add_option("--seed", sampling.seed, "Same seed, same text")->capture_default_str();
-}
+struct SamplingFlags {
+  SamplingParameters parameters;
+  std::vector<LogitBias> biases;
+  std::vector<int32_t> allowedIds; ///< Empty: all.
+  std::vector<std::string> stops;
+
+  void addTo(CLI::App &command);
+
+  /// Gives them to `request`. Errors: InvalidArgument (an id of --allow-ids outside the
+  /// vocabulary); Engine::submit() checks the others.
+  Status apply(uint32_t vocabularySize, Request &request) const;
+
+  /// Errors: InvalidArgument (stop strings without a tokenizer), and StopFilter's.
+  Result<StopFilter> stopFilter(const Tokenizer *tokenizer) const;
+};
 
 } // namespace strata::run

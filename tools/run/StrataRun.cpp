@@ -21,6 +21,7 @@ constexpr Command commands[] = {
     {"generate", "Continue a prompt", addGenerate},
     {"chat", "Talk with a model: each line of input is a message", addChat},
     {"logits", "Write the logits at every position of a sequence", addLogits},
+    {"perplexity", "Measure how well a text is predicted", addPerplexity},
     {"tokenize", "Turn text into ids", addTokenize},
     {"replay", "Run a trace of requests", addReplay},
     {"bench", "Measure a plan on this machine", addBench},

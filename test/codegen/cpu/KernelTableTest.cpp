@@ -63,8 +63,8 @@ TEST(KernelTable, TheHostRunsWhatItSaysIsBest) {
 
 TEST(KernelTable, ScratchHoldsATileOfLinearAndARowOfCandidates) {
   EXPECT_EQ(scratchBytes("linear.q4_1", 576), 16u * 576 * 4); // 36864, a multiple of 64
-  EXPECT_EQ(scratchBytes("sample", 49152), 49152u * 8);
-  EXPECT_EQ(scratchBytes("sample", 3), 64u); // 24 rounded up
+  EXPECT_EQ(scratchBytes("sample", 49152), 49152u * 12);
+  EXPECT_EQ(scratchBytes("sample", 3), 64u); // 36 rounded up
   EXPECT_EQ(scratchBytes("attention.f16.f16", 64), 0u);
 }
 

@@ -214,8 +214,25 @@ std::vector<Break> breaks() {
        [constant](auto &p) { setSlot(p, "embed", 7, constant(41)); },
        {"touches 5248 bytes of slot 'table', which has 5120"}}, // 41 x 32 x 4
       {"VocabularyOfTheSampler",
-       [constant](auto &p) { setSlot(p, "sample", 17, constant(39)); },
+       [constant](auto &p) { setSlot(p, "sample", 27, constant(39)); },
        {"draws from 39 tokens of a vocabulary of 40"}},
+      {"ContextOfTheSampler",
+       [constant](auto &p) { setSlot(p, "sample", 28, constant(TinyModel::context - 1)); },
+       {"keeps a history of"}},
+      {"HistoryOfTooFewTokens",
+       [](auto &p) {
+         setSlot(p, "sample", 15, [](const Slot &s) {
+           return Slot(s.kind(), s.access(), 0, s.offset(), s.bytes() - 4);
+         });
+       },
+       {"kernel 'sample' touches", "of slot 'history'"}},
+      {"MaskOfTooFewWords",
+       [](auto &p) {
+         setSlot(p, "sample", 20, [](const Slot &s) {
+           return Slot(s.kind(), s.access(), 0, s.offset(), s.bytes() - 4);
+         });
+       },
+       {"kernel 'sample' touches", "of slot 'mask'"}},
       {"HeadsThatDoNotDivide",
        [constant](auto &p) { setSlot(p, "attention", 8, constant(0)); },
        {"has 2 query heads for 0 of keys and values"}},

@@ -11,6 +11,7 @@
 #include "codegen/cpu/KernelTable.h"
 #include "runtime/base/CheckedMath.h"
 #include "runtime/plan/PlanWriter.h"
+#include "runtime/sampling/Sampler.h"
 
 namespace strata::test {
 namespace {
@@ -287,10 +288,35 @@ void addHead(ForwardBuilder &build, fb::StageT &stage) {
   addLinear(build, stage, fb::Items(0, 0, 0, (M::vocabulary + 15) / 16), -1, "hn", "embedding",
             "logits", "valid_head_rows", M::vocabulary, false);
   build.command("sample", perHeadRow, "sample", -1,
-                {"logits", "valid_head_rows", "head_sequence", "sequence_slot", "sequence_length",
-                 "temperature", "top_k", "top_p", "min_p", "seed", "last_id", "id",
-                 "log_probability", "top_id", "top_log_probability", "scratch",
-                 stage.scratch_bytes_per_worker, uint64_t(M::vocabulary)});
+                {"logits",
+                 "valid_head_rows",
+                 "head_sequence",
+                 "sequence_slot",
+                 "sequence_length",
+                 "temperature",
+                 "top_k",
+                 "top_p",
+                 "min_p",
+                 "seed",
+                 "repetition_penalty",
+                 "presence_penalty",
+                 "frequency_penalty",
+                 "penalty_window",
+                 "last_id",
+                 "history",
+                 "bias_count",
+                 "bias_id",
+                 "bias_value",
+                 "is_masked",
+                 "mask",
+                 "id",
+                 "log_probability",
+                 "top_id",
+                 "top_log_probability",
+                 "scratch",
+                 stage.scratch_bytes_per_worker,
+                 uint64_t(M::vocabulary),
+                 uint64_t(M::context)});
   build.logits("logits");
 }
 
@@ -402,13 +428,23 @@ fb::PlanT tinyPlan(const TinyOptions &options) {
                           {"top_k", "i32", M::sequences},
                           {"top_p", "f32", M::sequences},
                           {"min_p", "f32", M::sequences},
-                          {"seed", "u64", M::sequences}});
+                          {"seed", "u64", M::sequences},
+                          {"repetition_penalty", "f32", M::sequences},
+                          {"presence_penalty", "f32", M::sequences},
+                          {"frequency_penalty", "f32", M::sequences},
+                          {"penalty_window", "i32", M::sequences}});
     stage->out = layout({{"id", "i32", maxHeadRows},
                          {"log_probability", "f32", maxHeadRows},
                          {"top_id", "i32", maxHeadRows * 20},
                          {"top_log_probability", "f32", maxHeadRows * 20},
                          {"nonfinite_layer", "i32", M::sequences}});
-    stage->table_ = layout({{"last_id", "i32", M::sequences}});
+    stage->table_ = layout({{"last_id", "i32", M::sequences},
+                            {"history", "i32", M::sequences * M::context},
+                            {"bias_count", "i32", M::sequences},
+                            {"bias_id", "i32", M::sequences * maxLogitBiases},
+                            {"bias_value", "f32", M::sequences * maxLogitBiases},
+                            {"is_masked", "i32", M::sequences},
+                            {"mask", "u32", M::sequences * maskWords(M::vocabulary)}});
     addWeights(*stage);
     addState(*stage);
     for (uint32_t b = 0; b < plan.buckets.size(); ++b)

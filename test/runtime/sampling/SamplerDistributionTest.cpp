@@ -19,18 +19,43 @@ struct Reference {
                  ///< decides.
 };
 
-Reference referenceSample(const std::vector<float> &logits, const SamplingParameters &parameters,
-                          uint64_t position) {
-  std::vector<int32_t> order(logits.size());
-  std::iota(order.begin(), order.end(), 0);
+/// Logits after penalties and bias, one id at a time.
+std::vector<float> referenceLogits(const std::vector<float> &raw,
+                                   const SamplingParameters &parameters,
+                                   const SamplingContext &context) {
+  std::vector<float> logits = raw;
+  std::vector<int32_t> tokens(context.tokens.begin(), context.tokens.end());
+  if (parameters.penaltyWindow > 0 && size_t(parameters.penaltyWindow) < tokens.size())
+    tokens.erase(tokens.begin(), tokens.end() - parameters.penaltyWindow);
+  for (int32_t id = 0; id < int32_t(logits.size()); ++id) {
+    auto times = std::count(tokens.begin(), tokens.end(), id);
+    if (times > 0) {
+      if (logits[id] <= 0)
+        logits[id] *= parameters.repetitionPenalty;
+      else
+        logits[id] /= parameters.repetitionPenalty;
+      logits[id] -= float(times) * parameters.frequencyPenalty + 1.0f * parameters.presencePenalty;
+    }
+    for (size_t i = 0; i < context.biasIds.size(); ++i)
+      if (context.biasIds[i] == id)
+        logits[id] += context.biasValues[i];
+  }
+  return logits;
+}
+
+Reference referenceSample(const std::vector<float> &raw, const SamplingParameters &parameters,
+                          uint64_t position, const SamplingContext &context = {}) {
+  std::vector<float> logits = referenceLogits(raw, parameters, context);
+  std::vector<int32_t> order;
+  for (int32_t id = 0; id < int32_t(logits.size()); ++id)
+    if (context.allowed.empty() || (context.allowed[id / 32] & (1u << (id % 32))))
+      order.push_back(id);
   std::stable_sort(order.begin(), order.end(),
                    [&](int32_t a, int32_t b) { return logits[a] > logits[b]; });
   double largest = logits[order[0]], all = 0, margin = 1;
-  for (float logit : logits)
-    all += std::exp(logit - largest);
-  auto result = [&](int32_t id) {
-    return Reference{id, logits[id] - largest - std::log(all), margin};
-  };
+  for (float logit : raw)
+    all += std::exp(double(logit));
+  auto result = [&](int32_t id) { return Reference{id, raw[id] - std::log(all), margin}; };
   if (parameters.temperature == 0)
     return result(order[0]);
 
@@ -88,10 +113,34 @@ TEST(SamplerDistribution, EqualsThePlainReference) {
     SamplingParameters parameters{
         pick({0, 0.1f, 0.7f, 1, 1.5f, 5}), int32_t(random() % 3 == 0 ? random() % 60 : 0),
         pick({1, 1, 0.99f, 0.9f, 0.5f, 0.1f}), pick({0, 0, 0.02f, 0.1f, 0.5f}), random()};
+    // Each of the adjustments alone, together, and (every other round) none.
+    std::vector<int32_t> tokens, biasIds;
+    std::vector<float> biasValues;
+    std::vector<uint32_t> allowed;
+    if (round % 2 == 0) {
+      parameters.repetitionPenalty = pick({1, 1, 1.1f, 2, 0.5f});
+      parameters.presencePenalty = pick({0, 0, 0.5f, -1});
+      parameters.frequencyPenalty = pick({0, 0, 0.25f, 2, -0.5f});
+      parameters.penaltyWindow = int32_t(random() % 3 == 0 ? random() % 20 : 0);
+      for (uint32_t i = random() % 40; i > 0; --i)
+        tokens.push_back(int32_t(random() % logits.size()));
+      for (uint32_t i = random() % 6; i > 1; --i) {
+        biasIds.push_back(int32_t(random() % logits.size()));
+        biasValues.push_back(pick({-5, -0.5f, 0.25f, 3}));
+      }
+      if (random() % 3 == 0) {
+        allowed.resize(maskWords(logits.size()));
+        for (uint32_t &word : allowed)
+          word = uint32_t(random());
+        uint32_t always = uint32_t(random() % logits.size());
+        allowed[always / 32] |= 1u << always % 32;
+      }
+    }
+    SamplingContext context{tokens, biasIds, biasValues, allowed};
     uint64_t position = random();
     std::vector<SamplingScratch> scratch(logits.size());
-    TokenChoice choice = sampleToken(logits, parameters, position, scratch);
-    Reference expected = referenceSample(logits, parameters, position);
+    TokenChoice choice = sampleToken(logits, parameters, position, scratch, context);
+    Reference expected = referenceSample(logits, parameters, position, context);
     if (expected.margin < 1e-6)
       continue;
     ++compared;
@@ -105,11 +154,12 @@ TEST(SamplerDistribution, EqualsThePlainReference) {
 
 /// Pearson's statistic of `draws` samples against the probabilities (0: must never be drawn).
 double chiSquared(const std::vector<float> &logits, const SamplingParameters &parameters,
-                  const std::vector<double> &probabilities, int draws) {
+                  const std::vector<double> &probabilities, int draws,
+                  const SamplingContext &context = {}) {
   std::vector<int> counts(logits.size());
   std::vector<SamplingScratch> scratch(logits.size());
   for (int position = 0; position < draws; ++position)
-    ++counts[sampleToken(logits, parameters, position, scratch).id];
+    ++counts[sampleToken(logits, parameters, position, scratch, context).id];
   double statistic = 0;
   for (size_t i = 0; i < counts.size(); ++i) {
     double expected = probabilities[i] * draws;
@@ -159,6 +209,43 @@ TEST(SamplerDistribution, TopP) {
   std::vector<double> weights = weightsAt(1.0);
   weights[0] = weights[2] = weights[6] = weights[7] = 0;
   EXPECT_LT(chiSquared(logits, {1.0f, 0, 0.85f, 0.0f, 6}, normalised(weights), draws), 21.1);
+}
+
+TEST(SamplerDistribution, Penalties) {
+  // Id 3 stands three times, 2 twice, 5 once. Repetition 1.25 makes their logits 2 / 1.25, -1
+  // * 1.25 and 1.5 / 1.25; 0.5 for presence and 0.25 a time are subtracted.
+  const std::vector<int32_t> tokens{3, 2, 5, 3, 2, 3};
+  std::vector<double> weights = weightsAt(1.0);
+  weights[3] = std::exp(1.6 - 0.5 - 0.75);
+  weights[2] = std::exp(-1.25 - 0.5 - 0.5);
+  weights[5] = std::exp(1.2 - 0.5 - 0.25);
+  SamplingParameters parameters{1.0f, 0, 1.0f, 0.0f, 9, 1.25f, 0.5f, 0.25f};
+  EXPECT_LT(chiSquared(logits, parameters, normalised(weights), draws, {.tokens = tokens}), 29.9);
+}
+
+TEST(SamplerDistribution, PenaltiesOfAWindow) {
+  // The last three: 3 twice and 2 once.
+  const std::vector<int32_t> tokens{5, 5, 5, 3, 2, 3};
+  std::vector<double> weights = weightsAt(0.8);
+  weights[3] = std::exp((2.0 - 2 * 0.5) / 0.8);
+  weights[2] = std::exp((-1.0 - 0.5) / 0.8);
+  SamplingParameters parameters{0.8f, 0, 1.0f, 0.0f, 10, 1.0f, 0.0f, 0.5f, 3};
+  EXPECT_LT(chiSquared(logits, parameters, normalised(weights), draws, {.tokens = tokens}), 29.9);
+}
+
+TEST(SamplerDistribution, BiasAndMask) {
+  // Ids 1 to 5 are allowed; 4 gains 1, 3 loses 1.5 in two parts, 2 can no longer be drawn.
+  const std::vector<int32_t> ids{4, 3, 2, 3};
+  const std::vector<float> values{1.0f, -1.0f, -INFINITY, -0.5f};
+  const std::vector<uint32_t> allowed{0b111110};
+  std::vector<double> weights(8);
+  for (int id : {1, 5})
+    weights[id] = std::exp(logits[id]);
+  weights[4] = std::exp(1.5);
+  weights[3] = std::exp(0.5);
+  EXPECT_LT(chiSquared(logits, {1.0f, 0, 1.0f, 0.0f, 11}, normalised(weights), draws,
+                       {{}, ids, values, allowed}),
+            21.1);
 }
 
 TEST(SamplerDistribution, MinP) {

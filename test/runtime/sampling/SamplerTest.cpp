@@ -15,9 +15,9 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
 TokenChoice sample(const std::vector<float> &logits, const SamplingParameters &parameters,
-                   uint64_t position = 0) {
+                   uint64_t position = 0, const SamplingContext &context = {}) {
   std::vector<SamplingScratch> scratch(logits.size());
-  return sampleToken(logits, parameters, position, scratch);
+  return sampleToken(logits, parameters, position, scratch, context);
 }
 
 /// The ids drawn at 2000 positions: a token of probability 1/100 is missed with chance 2e-9.
@@ -161,6 +161,65 @@ TEST(Sampler, ParametersThatAreNoNumbersKeepAll) {
   EXPECT_EQ(drawn({2, 2, 2}, {1.0f, 0, 0.0f, 1.0f, 1}), (Ids{0}));
 }
 
+TEST(Sampler, PenaltiesReachTheGreedyChoice) {
+  const std::vector<int32_t> tokens{1, 1, 2, 7, -1}; // 7 and -1 are of no vocabulary of 4
+  SamplingContext context{.tokens = tokens};
+  SamplingParameters none;
+  EXPECT_EQ(sample({0, 5, 4, 3}, none, 0, context).id, 1);
+  EXPECT_EQ(sample({0, 5, 4, 3}, {.repetitionPenalty = 2}, 0, context).id, 3);
+  EXPECT_EQ(sample({0, 5, 4, 3}, {.presencePenalty = 1.5f}, 0, context).id, 1);
+  EXPECT_EQ(sample({0, 5, 4, 3}, {.frequencyPenalty = 0.75f}, 0, context).id, 1); // 3.5, 3.25, 3
+  EXPECT_EQ(sample({0, 5, 4, 3}, {.frequencyPenalty = 1.25f}, 0, context).id, 3); // 2.5, 2.75, 3
+  EXPECT_EQ(sample({0, 5, 4, 3}, {.frequencyPenalty = 1.25f, .penaltyWindow = 4}, 0, context).id,
+            1); // 1 stands once in the last four
+  // A negative logit is made smaller by the penalty too.
+  EXPECT_EQ(sample({-9, -1, -1.5f, -1.75f}, {.repetitionPenalty = 2}, 0, context).id, 3);
+  // What is reported is of the raw logits.
+  EXPECT_EQ(sample({0, 5, 4, 3}, {.repetitionPenalty = 2}, 0, context).logProbability,
+            sample({0, 5, 4, 3}, {}).logProbability - 2);
+}
+
+TEST(Sampler, BiasComesBeforeTheMaskAndBothBeforeTopK) {
+  const std::vector<int32_t> ids{0, 3};
+  const std::vector<float> values{10, 20};
+  const std::vector<uint32_t> allowed{0b0011};
+  SamplingContext context{{}, ids, values, allowed};
+  EXPECT_EQ(sample({0, 5, 9, 3}, {}, 0, context).id, 0);
+  EXPECT_EQ(sample({0, 5, 9, 3}, {1.0f, 1}, 0, context).id, 0);
+  context.biasIds = {};
+  EXPECT_EQ(sample({0, 5, 9, 3}, {1.0f, 1}, 0, context).id, 1);
+  EXPECT_EQ(sample({0, 5, 9, 3}, {}, 0, context).id, 1);
+}
+
+TEST(Sampler, NothingThatMayBeDrawn) {
+  const std::vector<uint32_t> allowed{0b0100};
+  for (float temperature : {0.0f, 1.0f}) {
+    TokenChoice choice = sample({1, 2, nan}, {temperature}, 0, {.allowed = allowed});
+    EXPECT_EQ(choice.id, 0);
+    EXPECT_TRUE(std::isnan(choice.logProbability));
+  }
+  // All that is allowed has no mass: alike among themselves.
+  const std::vector<int32_t> ids{2};
+  const std::vector<float> never{-infinity};
+  EXPECT_EQ(sample({1, 2, 3}, {1.0f}, 0, {{}, ids, never, allowed}).id, 2);
+}
+
+TEST(Sampler, MasksOfSeveralWords) {
+  std::vector<float> logits(70, 1);
+  std::vector<uint32_t> allowed(maskWords(70));
+  ASSERT_EQ(allowed.size(), 3u);
+  allowed[1] = 1u << 31;
+  allowed[2] = 1u << 5;
+  logits[69] = 2;
+  EXPECT_EQ(sample(logits, {}, 0, {.allowed = allowed}).id, 69);
+  EXPECT_EQ(drawn(logits, {.temperature = 1, .topK = 1}), (Ids{69}));
+  logits[69] = 1;
+  std::set<int32_t> ids;
+  for (uint64_t position = 0; position < 100; ++position)
+    ids.insert(sample(logits, {.temperature = 1}, position, {.allowed = allowed}).id);
+  EXPECT_EQ(ids, (Ids{63, 69}));
+}
+
 TEST(Sampler, SeedAndPositionDecideAlone) {
   std::vector<float> logits(1000);
   for (size_t i = 0; i < logits.size(); ++i)
@@ -174,7 +233,7 @@ TEST(Sampler, SeedAndPositionDecideAlone) {
   }
   EXPECT_GT(ids.size(), 20u);
   // What the scratch held before changes nothing, nor does more of it.
-  std::vector<SamplingScratch> dirty(5000, {nan, -7});
+  std::vector<SamplingScratch> dirty(5000, {nan, nan, -7});
   EXPECT_EQ(sampleToken(logits, parameters, 3, dirty).id, sample(logits, parameters, 3).id);
 }
 

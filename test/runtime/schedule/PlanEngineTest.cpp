@@ -1,8 +1,10 @@
 // The whole runtime over a real plan file: what the engine gives equals the model's equations,
 // however the requests were cut and batched and wherever their blocks lie.
 #include <algorithm>
+#include <cmath>
 #include <random>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "runtime/Strata.h"
@@ -33,6 +35,30 @@ protected:
       std::vector<double> last = model.logits(ids).back();
       generated.push_back(
           static_cast<int32_t>(std::max_element(last.begin(), last.end()) - last.begin()));
+    }
+    return generated;
+  }
+
+  std::vector<int32_t> adjustedAlone(const Request &request) const {
+    std::vector<int32_t> ids = request.prompt, generated;
+    while (generated.size() < request.maxTokens && ids.size() < TinyModel::context) {
+      std::vector<double> logits = model.logits(ids).back();
+      size_t window = size_t(request.sampling.penaltyWindow);
+      auto from = window > 0 && window < ids.size() ? ids.end() - window : ids.begin();
+      for (int32_t id = 0; id < int32_t(logits.size()); ++id) {
+        auto times = static_cast<double>(std::count(from, ids.end(), id));
+        double penalty = times > 0 ? request.sampling.repetitionPenalty : 1;
+        logits[id] = logits[id] > 0 ? logits[id] / penalty : logits[id] * penalty;
+        logits[id] -= times * request.sampling.frequencyPenalty +
+                      (times > 0) * request.sampling.presencePenalty;
+        for (const LogitBias &bias : request.logitBias)
+          logits[id] += bias.id == id ? bias.value : 0;
+        if (!request.allowedTokens.empty() && !(request.allowedTokens[id / 32] >> id % 32 & 1))
+          logits[id] = -INFINITY;
+      }
+      generated.push_back(
+          static_cast<int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin()));
+      ids.push_back(generated.back());
     }
     return generated;
   }
@@ -94,6 +120,71 @@ TEST_F(PlanEngine, BatchesOverShuffledBlocksEqualTheEquations) {
     for (size_t i = 0; i < prompts.size(); ++i)
       EXPECT_EQ(generated[i], greedyAlone(prompts[i], 6)) << "request " << i;
   }
+}
+
+// Greedy choices under penalties, bias and a mask, against the equations: what a sequence is given
+// reaches it and no other, in every batch and after every reuse of a slot.
+TEST_F(PlanEngine, AdjustmentsFollowTheirSequence) {
+  for (uint32_t stages : {1, 2}) {
+    fb::PlanT plan = tinyPlan({.stages = stages});
+    ASSERT_TRUE(writeTinyPlan(path, plan, model, fb::WeightsPlace::Inside, "").isOk());
+    auto engine = boot({.threads = 2, .shuffleBlocksSeed = 3});
+    std::vector<Request> requests;
+    std::vector<std::vector<int32_t>> generated(24);
+    for (uint32_t i = 0; i < generated.size(); ++i) {
+      Request request{
+          .prompt = prompt(1 + i * 5 % 17, i), .maxTokens = 7, .ignoreEndOfGeneration = true};
+      if (i % 4 == 1)
+        request.sampling = {.repetitionPenalty = 1.5f, .penaltyWindow = int32_t(i % 8)};
+      if (i % 4 == 2)
+        request.sampling = {.presencePenalty = 0.5f, .frequencyPenalty = 0.75f};
+      if (i % 3 == 1)
+        request.logitBias = {{int32_t(i), 1.5f}, {int32_t(i) / 2, -INFINITY}};
+      if (i % 5 == 2)
+        request.allowedTokens = {0xAAAAAAAA, 0xF0};
+      requests.push_back(request);
+      ASSERT_TRUE(engine->submit(std::move(request)).isOk());
+    }
+    TokenEvent events[2 * TinyModel::sequences];
+    while (engine->busy()) {
+      auto count = engine->poll(events);
+      ASSERT_TRUE(count.isOk()) << count.status().toString();
+      for (const TokenEvent &event : std::span(events).first(*count))
+        generated[event.request - 1].push_back(event.id);
+    }
+    for (size_t i = 0; i < requests.size(); ++i)
+      EXPECT_EQ(generated[i], adjustedAlone(requests[i])) << "request " << i;
+  }
+}
+
+TEST_F(PlanEngine, SamplingOutOfRangeIsRefused) {
+  auto engine = boot({});
+  auto refusal = [&](auto change) {
+    Request request{.prompt = {1}};
+    change(request);
+    return engine->submit(std::move(request)).status().toString();
+  };
+  using R = Request;
+  using testing::HasSubstr;
+  EXPECT_THAT(refusal([](R &r) { r.sampling.repetitionPenalty = 0; }),
+              HasSubstr("repetition penalty is 0; allowed is above 0, up to 100"));
+  EXPECT_THAT(refusal([](R &r) { r.sampling.presencePenalty = 2.5f; }),
+              HasSubstr("presence penalty is 2.5; allowed is -2 to 2"));
+  EXPECT_THAT(refusal([](R &r) { r.sampling.frequencyPenalty = NAN; }),
+              HasSubstr("frequency penalty is nan; allowed is -2 to 2"));
+  EXPECT_THAT(refusal([](R &r) { r.sampling.penaltyWindow = -1; }),
+              HasSubstr("penalty window is -1; allowed is 0"));
+  EXPECT_THAT(refusal([](R &r) { r.logitBias.resize(513); }),
+              HasSubstr("513 logit biases are given; 512 are allowed"));
+  EXPECT_THAT(refusal([](R &r) { r.logitBias = {{40, 1}}; }),
+              HasSubstr("the logit bias of id 40 is outside the vocabulary of 40 tokens"));
+  EXPECT_THAT(refusal([](R &r) { r.logitBias = {{4, INFINITY}}; }),
+              HasSubstr("the logit bias of id 4 is inf; allowed are finite numbers and -inf"));
+  EXPECT_THAT(refusal([](R &r) { r.allowedTokens = {1}; }),
+              HasSubstr("the token mask has 1 words; a vocabulary of 40 tokens takes 2"));
+  EXPECT_THAT(refusal([](R &r) { r.allowedTokens = {0, 0xFFFFFF00}; }),
+              HasSubstr("the token mask allows none of the 40 tokens"));
+  EXPECT_FALSE(engine->busy());
 }
 
 TEST_F(PlanEngine, OptionsBoundTheState) {

@@ -31,7 +31,7 @@ class WithoutAPlan(unittest.TestCase):
 
     def test_help(self):
         commands = check("strata-run", "--help")
-        for command in "generate chat logits tokenize replay bench explain verify devices".split():
+        for command in "generate chat logits perplexity tokenize replay bench explain verify devices".split():
             self.assertIn(command, commands)
             self.assertIn("--help", check("strata-run", command, "--help"))
 
@@ -57,6 +57,8 @@ class WithoutAPlan(unittest.TestCase):
             ("tokenize", "f"),
             ("tokenize", "f", "--text", "a", "--text-file", "b"),
             ("bench", "p", "--repeat", "0"),
+            ("bench", "p", "--random-weights", "-1"),
+            ("replay", "p", "t", "--shuffle-blocks", "-1"),
         ):
             with self.subTest(arguments):
                 self.refused(USAGE, *arguments)
@@ -184,6 +186,11 @@ class WithAPlan(EndToEnd):
             self.assertEqual(found[part]["tokens"], tokens)
             self.assertTrue(0 < rates["min"] <= rates["median"] <= rates["max"], rates)
         self.assertGreater(found["weight_bytes_per_token"], 0)
+        self.assertEqual(found["threads"], os.cpu_count())
+        one = json.loads(check("strata-run", "bench", self.tiny, *flags, "--threads", 1, "--json"))
+        self.assertEqual(one["threads"], 1)
+        done = run("strata-run", "bench", self.tiny, *flags, "--random-weights", 7)
+        self.assert_refused(done, USAGE, "weights of its own", "--weights=none")
         self.assertIn("generation", check("strata-run", "bench", self.tiny, *flags))
         done = run("strata-run", "bench", self.tiny, "--prompt", 256)
         self.assert_refused(done, USAGE, "256")
