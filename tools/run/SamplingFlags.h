@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "runtime/base/Status.h"
 #include "runtime/schedule/Request.h"
 #include "runtime/tokenizer/StopFilter.h"
 #include "runtime/tokenizer/Tokenizer.h"

@@ -43,6 +43,7 @@ FakeExecutor::FakeExecutor(const ScheduleConfig &config)
 Status FakeExecutor::run(const Step &step, StepResult &result) {
   STRATA_RETURN_IF_ERROR(failure_);
   STRATA_RETURN_IF_ERROR(checkShape(step));
+  STRATA_RETURN_IF_ERROR(checkStarts(step));
   const ScheduleConfig::Bucket &bucket = config_.buckets[step.bucket];
   if (bucket.body)
     STRATA_RETURN_IF_ERROR(runBody(step));
@@ -91,6 +92,27 @@ Status FakeExecutor::checkSequence(const Step &step, uint32_t sequence) const {
         step.rowPosition[row] != step.sequenceLength[sequence] - end + row)
       return broken("row {} of sequence {} says sequence {} and position {}", row, sequence,
                     step.rowSequence[row], step.rowPosition[row]);
+  return Status::ok();
+}
+
+// Every sequence starts in the step that holds its first row, and in no other.
+Status FakeExecutor::checkStarts(const Step &step) const {
+  size_t expected = 0;
+  for (uint32_t i = 0; i < step.validSequences && step.validRows > 0; ++i) {
+    int32_t first = step.queryStart[i];
+    if (step.rowPosition[first] > 0)
+      continue;
+    if (expected == step.starts.size())
+      return broken("sequence {} has its first row but no start", i);
+    const SequenceStart &start = step.starts[expected++];
+    size_t rows = step.queryStart[i + 1] - first;
+    if (start.slot != step.sequenceSlot[i] || start.ids.size() < rows ||
+        !std::equal(start.ids.begin(), start.ids.begin() + rows, step.rowId.begin() + first))
+      return broken("sequence {} of slot {} starts in slot {} with other ids than its rows", i,
+                    step.sequenceSlot[i], start.slot);
+  }
+  if (expected != step.starts.size())
+    return broken("{} sequences start in a step with {} first rows", step.starts.size(), expected);
   return Status::ok();
 }
 

@@ -30,6 +30,7 @@ public:
 private:
   Status checkShape(const Step &step) const;
   Status checkSequence(const Step &step, uint32_t sequence) const;
+  Status checkStarts(const Step &step) const;
   Status checkHeads(const Step &step) const;
   Status runBody(const Step &step);
   Result<uint64_t> see(const Step &step, uint32_t row) const;

@@ -91,19 +91,23 @@ class Sampling(EndToEnd):
         largest = ("--seed", "18446744073709551615", "--max-tokens", 1)
         check("strata-run", "generate", self.tiny, "--ids", "5", *largest)
 
+    def drawn(self, *options):
+        """The JSON object of 30 ids drawn at temperature 1."""
+        flags = ("--ids", "5,6,7,6", "--max-tokens", 30, "--temperature", 1, "--seed", 3, "--json")
+        return json.loads(check("strata-run", "generate", self.tiny, *flags, *options))
+
     def test_stop_strings(self):
-        options = ("--temperature", 1, "--seed", 3)
-        whole = self.generate(self.tiny, self.PROMPT, 30, *options)
+        whole = self.drawn()
         text = whole["text"]
         self.assertGreater(len(text), 8)
         for stop in (text[3:7], text[-3:], text[:2]):
-            done = self.generate(self.tiny, self.PROMPT, 30, *options, "--stop", "@@@", "--stop", stop)
+            done = self.drawn("--stop", "@@@@", "--stop", stop)
             with self.subTest(stop=stop):
                 self.assertEqual(done["text"], text[: text.index(stop)])
                 self.assertEqual(done["finish_reason"], "stop")
                 self.assertEqual(done["ids"], whole["ids"][: len(done["ids"])])
-        begun = text[-1] + "@"  # its beginning is held back, and given back at the end
-        done = self.generate(self.tiny, self.PROMPT, 30, *options, "--stop", begun)
+        # A beginning that is held back, and given back at the end.
+        done = self.drawn("--stop", text[-1] + "@@@@")
         self.assertEqual(done["text"], text)
         self.assertEqual(done["finish_reason"], whole["finish_reason"])
 
