@@ -23,8 +23,8 @@ Status PlanExecutor::boot() {
   groups_ = stateGroups(plan);
   if (options_.randomWeightsSeed && plan.weights_place() != fb::WeightsPlace::None)
     return makeError(StatusCode::InvalidArgument,
-                     "random weights were asked for but the plan holds weights of its own; compile "
-                     "with --weights=none, or leave the seed out");
+                     "random weights (--random-weights) fill a plan without weights, but this one "
+                     "has its own; leave the seed out");
   for (const fb::Stage *stage : *plan.stages())
     STRATA_RETURN_IF_ERROR(Stage::check(plan, *stage));
   STRATA_RETURN_IF_ERROR(countBlocks());

@@ -104,12 +104,6 @@ Status bench(Options options) {
   {
     STRATA_ASSIGN_OR_RETURN(std::shared_ptr<const PlanFile> plan, PlanFile::open(options.plan));
     STRATA_RETURN_IF_ERROR(checkAgainst(plan->plan(), options));
-    if (options.randomWeightsOption->count() > 0 &&
-        plan->plan().weights_place() != fb::WeightsPlace::None)
-      return makeError(StatusCode::InvalidArgument,
-                       "--random-weights fills plans without weights, but '{}' has its own; leave "
-                       "the option out",
-                       options.plan);
   }
   uint64_t tokens = uint64_t(std::max(options.prompt, options.generate)) + 1;
   EngineOptions engineOptions{

@@ -189,8 +189,6 @@ class WithAPlan(EndToEnd):
         self.assertEqual(found["threads"], os.cpu_count())
         one = json.loads(check("strata-run", "bench", self.tiny, *flags, "--threads", 1, "--json"))
         self.assertEqual(one["threads"], 1)
-        done = run("strata-run", "bench", self.tiny, *flags, "--random-weights", 7)
-        self.assert_refused(done, USAGE, "weights of its own", "--weights=none")
         self.assertIn("generation", check("strata-run", "bench", self.tiny, *flags))
         done = run("strata-run", "bench", self.tiny, "--prompt", 256)
         self.assert_refused(done, USAGE, "256")
