@@ -3,7 +3,7 @@
 // In this order:
 //   1. penalties, for each id that stands `count` > 0 times among the last `penaltyWindow` tokens
 //   of
-//      the sequence, prompt and generated alike (as llama.cpp counts): a positive logit is divided
+//      the sequence, prompt and generated alike: a positive logit is divided
 //      by the repetition penalty, any other multiplied by it; then count times the frequency
 //      penalty and once the presence penalty are subtracted;
 //   2. bias: each entry's value is added to its id's logit;

@@ -1,6 +1,6 @@
 // strata-run perplexity: how well a model predicts a text.
 //
-// As llama.cpp's perplexity does: the text's ids are cut into windows of `--context` ids, what is
+// As is usual (docs/operations.md): the text's ids are cut into windows of `--context` ids, what is
 // left over is not used, and where the model begins sequences with a token, that one takes the
 // place of each window's first. A window's first half is context alone; each id of the second half
 // is predicted from all before it in the window.
