@@ -27,6 +27,8 @@ using namespace ir;
 template <class T> using Offset = flatbuffers::Offset<T>;
 template <class T> using Offsets = std::vector<Offset<T>>;
 
+constexpr uint64_t mostPlanBytes = uint64_t{1} << 30; // half of what its offsets reach
+
 /// A weight's place, the same for all stages that hold it.
 struct Placement {
   uint32_t segment;
@@ -90,6 +92,8 @@ private:
   uint32_t stageIndex(StringRef name) const;
   uint32_t maxBodyRows() const;
   uint32_t maxHeadRows() const;
+  /// A FlatBuffer has 32-bit offsets and does not say when they are exceeded.
+  bool isTooLarge() const { return builder.GetSize() > mostPlanBytes; }
 
   ModelOp model;
   const Checkpoint *checkpoint;
@@ -270,6 +274,8 @@ Offset<fb::Forward> Writer::buildForward(StageOp stage, ForwardOp forward) {
   while (shapes[bucket].name() != forward.getSymName())
     ++bucket;
   ArenaOp arena = *forward.getBlock().getOps<ArenaOp>().begin();
+  if (isTooLarge())
+    return {};
   Offsets<fb::Buffer> buffers;
   for (auto [attribute, offset] : llvm::zip(arena.getIntervals(), arena.getOffsets())) {
     auto interval = cast<IntervalAttr>(attribute);
@@ -403,6 +409,11 @@ Status Writer::buildPlan() {
   Offsets<fb::Stage> stages;
   for (StageOp stage : model.getOps<StageOp>())
     stages.push_back(buildStage(stage));
+  if (isTooLarge())
+    return makeError(StatusCode::ResourceExhausted,
+                     "the commands of {} buckets take more than {} bytes of plan; serve fewer "
+                     "(--buckets)",
+                     shapes.size(), mostPlanBytes);
   Offsets<fb::Handoff> handoffs;
   for (HandoffOp handoff : model.getOps<HandoffOp>())
     handoffs.push_back(buildHandoff(handoff));
@@ -439,7 +450,7 @@ Status Writer::buildPlan() {
   }
   std::vector<int32_t> ends(model.getEndOfGeneration().begin(), model.getEndOfGeneration().end());
   bool isStore = options.weights != "inside" && options.weights != "none";
-  auto producer = text("strata 0.1.0"), name = text(model.getSymName());
+  auto producer = text("strata " STRATA_VERSION), name = text(model.getSymName());
   auto family = text(model.getFamily()), store = text(isStore ? options.weights : "");
   auto stageVector = builder.CreateVector(stages);
   auto handoffVector = builder.CreateVector(handoffs);

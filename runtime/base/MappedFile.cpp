@@ -16,16 +16,16 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string &pa
   // Without O_NONBLOCK a pipe would wait here for somebody to write to it.
   int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0)
-    return makeError(errno == ENOENT ? StatusCode::NotFound : StatusCode::InvalidArgument,
+    return makeError(errno == ENOENT ? StatusCode::NotFound : StatusCode::InvalidData,
                      "cannot open '{}': {}", path, std::strerror(errno));
   struct stat info;
   if (::fstat(descriptor, &info) != 0 || !S_ISREG(info.st_mode)) {
     ::close(descriptor);
-    return makeError(StatusCode::InvalidArgument, "'{}' is not a regular file", path);
+    return makeError(StatusCode::InvalidData, "'{}' is not a regular file", path);
   }
   if (info.st_size == 0) {
     ::close(descriptor);
-    return makeError(StatusCode::InvalidData, "'{}' is empty; the download is incomplete", path);
+    return makeError(StatusCode::InvalidData, "'{}' is empty", path);
   }
   size_t size = static_cast<size_t>(info.st_size);
   void *address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);

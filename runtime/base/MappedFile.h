@@ -14,8 +14,8 @@ namespace strata {
 /// Owns the mapping; views into `bytes()` live as long as it does.
 class MappedFile {
 public:
-  /// Errors: NotFound (no such file), InvalidArgument (not a regular file, or not readable),
-  /// InvalidData (empty), ResourceExhausted (mmap). The file must not become shorter while it is
+  /// Errors: NotFound (no such file), InvalidData (not a regular file, not readable,
+  /// or empty), ResourceExhausted (mmap). The file must not become shorter while it is
   /// mapped: reading what is gone ends the process.
   static Result<std::shared_ptr<const MappedFile>> open(const std::string &path);
 
