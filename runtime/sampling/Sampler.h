@@ -1,11 +1,10 @@
 // Sampling: one specification that every device follows, and its plain reference.
 //
 // In this order:
-//   1. penalties, for each id that stands `count` > 0 times among the last `penaltyWindow` tokens
-//   of
-//      the sequence, prompt and generated alike: a positive logit is divided
-//      by the repetition penalty, any other multiplied by it; then count times the frequency
-//      penalty and once the presence penalty are subtracted;
+//   1. penalties, for each id that stands `count` > 0 times among the sequence's newest
+//      `penaltyWindow` tokens, prompt and generated alike: a positive logit is divided by the
+//      repetition penalty, any other multiplied by it; then count times the frequency penalty and
+//      once the presence penalty are subtracted;
 //   2. bias: each entry's value is added to its id's logit;
 //   3. mask: ids that are not allowed take no part;
 //   4. temperature (0: the largest logit, and nothing below applies);
