@@ -29,7 +29,7 @@ class Executor;
 struct ScheduleConfig;
 
 struct EngineOptions {
-  uint32_t threads = 0;   ///< Worker threads of a CPU stage; 0: one a core.
+  uint32_t threads = 0;   ///< Worker threads of each stage; 0: the cores shared out among them.
   uint32_t sequences = 0; ///< State is taken for this many sequences; 0: the plan's promise.
   uint64_t kvTokens = 0;  ///< State for at least this many tokens in all; 0: as the plan promises.
   std::optional<uint64_t> randomWeightsSeed; ///< Fills the weights of a plan that holds none.
@@ -58,7 +58,8 @@ public:
   /// Withdraws a request; its last event says Cancelled. Unknown or finished ids are NotFound.
   Status cancel(RequestId request);
 
-  /// Runs one step, if there is work, and writes the events that it caused; returns how many.
+  /// Ends one step, if there is work, and writes the events that it caused; returns how many. Over
+  /// several stages further steps are under way when it returns.
   /// Events for which `events` (at least one) has no room come with the next poll, before another
   /// step; room for 2 * the plan's max_sequences never makes a step wait. Errors: those of the
   /// devices; the engine is then at its end and every further poll says the same.

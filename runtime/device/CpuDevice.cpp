@@ -1,7 +1,9 @@
 #include "runtime/device/CpuDevice.h"
 
+#include <bit>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 
 #include <sys/mman.h>
 
@@ -11,6 +13,9 @@ namespace strata {
 namespace {
 
 constexpr uint64_t pageBytes = 4096;
+
+/// A command below this many bytes is done by the time that another worker has heard of it.
+constexpr uint64_t sharedBytes = 32 << 10;
 
 Result<cpu::Isa> parseTarget(std::string_view target) {
   constexpr std::string_view prefix = "cpu:";
@@ -31,22 +36,42 @@ Result<cpu::Isa> parseTarget(std::string_view target) {
 } // namespace
 
 Result<std::unique_ptr<CpuDevice>> CpuDevice::create(std::string name, std::string_view target,
-                                                     std::shared_ptr<WorkerPool> pool) {
+                                                     const Options &options) {
   Result<cpu::Isa> isa = parseTarget(target);
   if (!isa.isOk())
     return std::move(isa).status().at("device", name);
-  return std::unique_ptr<CpuDevice>(new CpuDevice(std::move(name), *isa, std::move(pool)));
+  std::unique_ptr<CpuDevice> device(new CpuDevice(std::move(name), *isa));
+  Queue &queue = *device->queue_;
+  queue.ring.resize(std::bit_ceil(options.depth)); // numbers wrap around with it
+  std::string threads = fmt::format("strata {}", device->name());
+  Result<std::unique_ptr<WorkerPool>> pool = WorkerPool::create(options.workers, threads);
+  if (!pool.isOk())
+    return std::move(pool).status().at("device", device->name());
+  queue.pool = std::move(*pool);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, WorkerPool::stackBytes);
+  int error = pthread_create(&queue.thread, &attributes, Queue::threadMain, &queue);
+  pthread_attr_destroy(&attributes);
+  if (error != 0)
+    return makeError(StatusCode::ResourceExhausted, "cannot start the device's thread: {}",
+                     std::strerror(error))
+        .at("device", device->name());
+  queue.isStarted = true;
+  pthread_setname_np(queue.thread, threads.substr(0, 15).c_str());
+  return device;
+}
+
+CpuDevice::Queue::~Queue() {
+  pool.reset();
+  for (std::span<std::byte> allocation : allocations)
+    ::munmap(allocation.data(), allocation.size());
 }
 
 CpuDevice::~CpuDevice() {
-  if (pool_->isStuck()) {
-    // A worker may still write here: leave its memory and its commands.
-    for (auto &line : lines_)
-      (void)line.release();
-    return;
-  }
-  for (std::span<std::byte> allocation : allocations_)
-    ::munmap(allocation.data(), allocation.size());
+  stop();
+  if (!rests(std::chrono::milliseconds(50)))
+    (void)queue_.release();
 }
 
 Result<std::byte *> CpuDevice::allocate(std::string_view what, uint64_t bytes) {
@@ -62,7 +87,7 @@ Result<std::byte *> CpuDevice::allocate(std::string_view what, uint64_t bytes) {
     return makeError(StatusCode::ResourceExhausted, "{} takes {} bytes, which cannot be had: {}",
                      what, rounded, std::strerror(errno))
         .at("device", name());
-  allocations_.emplace_back(static_cast<std::byte *>(address), rounded);
+  queue_->allocations.emplace_back(static_cast<std::byte *>(address), rounded);
   takenBytes_ += rounded;
   return static_cast<std::byte *>(address);
 }
@@ -87,46 +112,130 @@ Result<LineId> CpuDevice::prepare(std::string name, std::vector<DeviceCommand> c
                        cpu::isaName(isa_))
           .at("command", command.op)
           .at("device", this->name());
-    line->commands.push_back({function, slots, command.items});
+    line->commands.push_back({function, slots, command.items, command.bytes >= sharedBytes});
     line->ops.push_back(std::move(command.op));
     slots += command.slots.size();
   }
-  lines_.push_back(std::move(line));
-  return LineId(lines_.size() - 1);
+  queue_->lines.push_back(std::move(line));
+  return LineId(queue_->lines.size() - 1);
 }
 
-std::optional<Stall> CpuDevice::run(LineId id, const ItemCounts &counts,
-                                    std::chrono::nanoseconds stall) {
-  std::span<const PoolCommand> commands = lines_[id]->commands;
-  if (!observer_)
-    return pool_->run(commands, counts, stall);
-  for (uint32_t i = 0; i < commands.size(); ++i) {
-    observer_(id, i);
-    if (auto stalled = pool_->run(commands.subspan(i, 1), counts, stall))
-      return Stall{i, stalled->worker};
-  }
-  observer_(id, uint32_t(commands.size()));
-  return std::nullopt;
-}
-
-Status CpuDevice::launch(LineId id, const ItemCounts &counts, std::chrono::nanoseconds stall) {
-  if (id >= lines_.size())
-    return makeError(StatusCode::Internal, "line {} of {} launched", id, lines_.size())
+Status CpuDevice::enqueue(const DeviceLaunch &launch) {
+  Queue &queue = *queue_;
+  if (launch.line >= queue.lines.size())
+    return makeError(StatusCode::Internal, "line {} of {} launched", launch.line,
+                     queue.lines.size())
         .at("device", name());
-  if (pool_->isStuck())
-    return makeError(StatusCode::FailedPrecondition,
-                     "an earlier launch never ended; the process has to be started again")
-        .at("line", lines_[id]->name)
+  if (queued_ - queue.ended.value() >= queue.ring.size())
+    return makeError(StatusCode::Internal,
+                     "{} launches are queued, which is all that there is room for",
+                     queue.ring.size())
         .at("device", name());
-  if (auto stalled = run(id, counts, stall))
-    return makeError(StatusCode::DeadlineExceeded,
-                     "worker {} of {} has not ended command {} ({}) within {:.1f} s",
-                     stalled->worker, pool_->workers(), stalled->command,
-                     lines_[id]->ops[stalled->command],
-                     std::chrono::duration<double>(stall).count())
-        .at("line", lines_[id]->name)
-        .at("device", name());
+  queue.ring[queued_ % queue.ring.size()] = &launch;
+  queue.queued.advance(++queued_);
   return {};
+}
+
+Result<bool> CpuDevice::wait(const TimelineValue &value, std::chrono::nanoseconds timeout) {
+  return value.timeline->wait(value.value, timeout);
+}
+
+std::string_view CpuDevice::op(LineId line, uint32_t index) const {
+  return queue_->lines[line]->ops[index];
+}
+
+void CpuDevice::stop() {
+  if (queue_->stop.exchange(true, std::memory_order_seq_cst))
+    return;
+  queue_->queued.close();
+}
+
+bool CpuDevice::rests(std::chrono::nanoseconds patience) {
+  if (!queue_->isStarted)
+    return true;
+  timespec end;
+  clock_gettime(CLOCK_REALTIME, &end);
+  auto nanoseconds = patience.count() + end.tv_nsec;
+  end.tv_sec += nanoseconds / 1'000'000'000;
+  end.tv_nsec = nanoseconds % 1'000'000'000;
+  if (pthread_timedjoin_np(queue_->thread, nullptr, &end) != 0)
+    return false;
+  queue_->isStarted = false;
+  return true;
+}
+
+// One word, so that a reader sees a state that was: the kind, the launch's number and the index.
+void CpuDevice::Queue::at(DeviceActivity::Kind kind, uint32_t number, uint32_t index) {
+  state.store(uint64_t(kind) << 62 | uint64_t(number & 0x3FFFFFFF) << 32 | index,
+              std::memory_order_release);
+}
+
+DeviceActivity CpuDevice::activity() const {
+  const Queue &queue = *queue_;
+  uint64_t state = queue.state.load(std::memory_order_acquire);
+  DeviceActivity activity;
+  activity.kind = DeviceActivity::Kind(state >> 62);
+  uint32_t command =
+      queue.observer ? queue.observed.load(std::memory_order_relaxed) : queue.pool->command();
+  activity.progress = state;
+  if (activity.kind == DeviceActivity::Kind::Idle)
+    return activity;
+  auto number = uint32_t(state >> 32) & 0x3FFFFFFF;
+  // Numbers wrap in the state word only: the ring's index comes from what was queued last.
+  uint32_t behind = (queued_ - number) & 0x3FFFFFFF;
+  activity.launch = queue.ring[(queued_ - behind) % queue.ring.size()];
+  activity.index = uint32_t(state);
+  if (activity.kind == DeviceActivity::Kind::Running) {
+    activity.index = command;
+    activity.worker = queue.pool->busyWorker();
+    activity.progress += uint64_t(command) + 1;
+  }
+  return activity;
+}
+
+void CpuDevice::Queue::runLine(const Line &line, LineId id, const ItemCounts &counts) {
+  std::span<const PoolCommand> commands = line.commands;
+  if (!observer)
+    return pool->run(commands, counts, stop);
+  for (uint32_t i = 0; i < commands.size() && !stop.load(std::memory_order_relaxed); ++i) {
+    observed.store(i, std::memory_order_relaxed);
+    observer(id, i);
+    pool->run(commands.subspan(i, 1), counts, stop);
+  }
+  observer(id, uint32_t(commands.size()));
+}
+
+bool CpuDevice::Queue::runLaunch(uint32_t number) {
+  using enum DeviceActivity::Kind;
+  const DeviceLaunch &launch = *ring[number % ring.size()];
+  for (uint32_t i = 0; i < launch.waits.size(); ++i) {
+    at(Waiting, number, i);
+    launch.waits[i].timeline->wait(launch.waits[i].value);
+    if (stop.load(std::memory_order_seq_cst))
+      return false;
+  }
+  at(Running, number, 0);
+  for (const DeviceCopy &copy : launch.copiesIn)
+    std::memcpy(copy.to, copy.from, copy.bytes);
+  runLine(*lines[launch.line], launch.line, launch.counts);
+  if (stop.load(std::memory_order_seq_cst))
+    return false;
+  for (const DeviceCopy &copy : launch.copiesOut)
+    std::memcpy(copy.to, copy.from, copy.bytes);
+  at(Idle, number, 0);
+  ended.advance(number + 1);
+  for (const TimelineValue &signal : launch.signals) // the last gives `launch` back
+    signal.timeline->advance(signal.value);
+  return true;
+}
+
+void *CpuDevice::Queue::threadMain(void *argument) {
+  Queue &queue = *static_cast<Queue *>(argument);
+  for (uint32_t number = 0;; ++number) {
+    queue.queued.wait(number + 1);
+    if (queue.stop.load(std::memory_order_seq_cst) || !queue.runLaunch(number))
+      return nullptr;
+  }
 }
 
 } // namespace strata

@@ -1,8 +1,9 @@
-// What a stage needs from the machine that it runs on: memory taken at boot, kernels by name, and
-// straight lines of commands that are prepared once and launched often.
+// What a stage needs from the machine that it runs on: memory taken at boot, kernels by name,
+// straight lines of commands that are prepared once and launched often, and one queue of launches.
 //
-// Every call names its device by being a member of it; there is no current device. A device belongs
-// to one thread at a time.
+// Every call names its device by being a member of it; there is no current device. A device is
+// called from one thread at a time; what it runs it runs by itself, in the order of enqueue().
+// Devices meet on timelines alone: a launch waits for values of some and advances others.
 #pragma once
 
 #include <chrono>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "runtime/base/Status.h"
+#include "runtime/device/Timeline.h"
 #include "runtime/plan/Plan_generated.h"
 
 namespace strata {
@@ -31,10 +33,50 @@ struct DeviceCommand {
   std::string kernel;          ///< "linear.q4_1"
   std::vector<uint64_t> slots; ///< Addresses and constants, in the order of the kernel's signature.
   fb::Items items;
+  /// About how much memory it moves in a full bucket: whether it is worth sharing between workers.
+  uint64_t bytes = UINT64_MAX;
 };
 
 /// A line of commands that the device holds.
 using LineId = uint32_t;
+
+/// A value of a timeline: to wait for, or to advance to.
+struct TimelineValue {
+  Timeline *timeline = nullptr;
+  uint32_t value = 0;
+};
+
+/// Bytes that a launch copies between memory of the host and the device's, or another's.
+struct DeviceCopy {
+  std::byte *to = nullptr;
+  const std::byte *from = nullptr;
+  uint64_t bytes = 0;
+};
+
+/// One run of a line, with everything around it, in this order: waits, copies in, the line, copies
+/// out, signals.
+struct DeviceLaunch {
+  LineId line = 0;
+  ItemCounts counts;
+  std::vector<TimelineValue> waits;
+  std::vector<DeviceCopy> copiesIn;
+  std::vector<DeviceCopy> copiesOut;
+  std::vector<TimelineValue> signals;
+};
+
+/// What a device is at, as it is now, for a report of a stall.
+struct DeviceActivity {
+  enum class Kind : uint8_t {
+    Idle,    ///< No launch is left.
+    Waiting, ///< `launch` waits for `launch->waits[index]`.
+    Running  ///< `launch` runs command `index` of its line.
+  };
+  Kind kind = Kind::Idle;
+  const DeviceLaunch *launch = nullptr;
+  uint32_t index = 0;
+  uint32_t worker = 0;   ///< Running: the first worker that has not ended the command.
+  uint64_t progress = 0; ///< Differs whenever something was done in between.
+};
 
 class Device {
 public:
@@ -62,10 +104,26 @@ public:
   /// READY: from here on nothing is allocated, and asking for it is an Internal error.
   void lock() { isLocked_ = true; }
 
-  /// Runs a line to its end. `stall` is how long one command may take: past it the launch is given
-  /// up with DeadlineExceeded, naming line and command, and every later launch is refused.
-  /// Allocates nothing unless it fails.
-  virtual Status launch(LineId line, const ItemCounts &counts, std::chrono::nanoseconds stall) = 0;
+  /// Queues a launch and returns at once; it runs after those queued before. `launch` stays as it
+  /// is until its signals are given. As many launches may be queued as the device was made for.
+  /// Allocates nothing unless it fails. Errors: Internal (an unknown line, a full queue), or
+  /// whatever the device has failed with.
+  virtual Status enqueue(const DeviceLaunch &launch) = 0;
+
+  /// The host's wait for a value that launches of this device advance to: true when it is reached,
+  /// false once `timeout` has passed. Errors: whatever the device has failed with.
+  virtual Result<bool> wait(const TimelineValue &value, std::chrono::nanoseconds timeout) = 0;
+
+  virtual DeviceActivity activity() const = 0;
+  /// What command `index` of `line` is called.
+  virtual std::string_view op(LineId line, uint32_t index) const = 0;
+
+  /// From now on no queued launch begins; returns at once. A launch that waits leaves its wait once
+  /// its timeline is closed.
+  virtual void stop() = 0;
+  /// After stop(): whether the device has come to rest within `patience`. One that has not may
+  /// still touch everything that its launches name.
+  virtual bool rests(std::chrono::nanoseconds patience) = 0;
 
 protected:
   explicit Device(std::string name) : name_(std::move(name)) {}

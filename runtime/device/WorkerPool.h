@@ -1,12 +1,13 @@
-// The threads of a CPU device: they run a line of commands side by side, each taking its share of
-// every command's items, and meet at a barrier after each command.
+// The threads of a CPU device: the one that runs a line of commands, and helpers that take part of
+// the items of a command that is large enough to share.
 #pragma once
 
-#include <chrono>
+#include <atomic>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
+#include <string>
+#include <vector>
 
 #include <pthread.h>
 
@@ -21,6 +22,7 @@ struct PoolCommand {
   cpu::KernelFunction function;
   const uint64_t *slots;
   fb::Items items;
+  bool isShared = true; ///< False: too small to be worth another worker's attention.
 
   /// Items of one launch. The plan was checked to keep them below 2^32.
   uint32_t itemCount(const ItemCounts &counts) const {
@@ -29,48 +31,62 @@ struct PoolCommand {
   }
 };
 
-/// A command that did not end in time.
-struct Stall {
-  uint32_t command; ///< Index into the line.
-  uint32_t worker;  ///< The first that has not come to the barrier.
-};
-
-/// Used from one thread at a time. Workers spin for some microseconds when they wait and sleep
-/// after.
+/// Items are claimed in chunks, so that a helper that sleeps, or that the machine runs late, is not
+/// waited for: what it has not claimed the others do. Which worker runs an item changes no result.
+/// Helpers spin for some microseconds after their last chunk and sleep after.
 class WorkerPool {
 public:
   static constexpr size_t stackBytes = 256 << 10;
 
-  /// Errors: InvalidArgument (no worker or more than 1024), ResourceExhausted (no thread to be
-  /// had).
-  static Result<std::shared_ptr<WorkerPool>> create(uint32_t workers);
-
-  /// A worker that hangs in a kernel cannot be ended: it is left behind, with what it may still
-  /// touch (isStuck() tells the owner to leave its memory as well).
+  /// Of `workers`, one is the thread that calls run(). Errors: InvalidArgument (no worker or more
+  /// than 1024), ResourceExhausted (no thread to be had).
+  static Result<std::unique_ptr<WorkerPool>> create(uint32_t workers, const std::string &name);
   ~WorkerPool();
 
-  uint32_t workers() const { return workers_; }
+  uint32_t workers() const { return uint32_t(helpers_.size()) + 1; }
 
-  /// Runs `commands` in order, each by all workers. Returns the command that hangs, where one takes
-  /// longer than `stall`; from then on nothing runs and every call returns it again. `commands` and
-  /// all that they name stay alive until the pool is gone.
-  std::optional<Stall> run(std::span<const PoolCommand> commands, const ItemCounts &counts,
-                           std::chrono::nanoseconds stall);
+  /// Runs `commands` in order on the calling thread, always the same, with the helpers' help. Ends
+  /// early where `stop` becomes true.
+  void run(std::span<const PoolCommand> commands, const ItemCounts &counts,
+           const std::atomic<bool> &stop);
 
-  bool isStuck() const { return stall_.has_value(); }
+  /// While run() runs, from any thread: the command that it is at, and the first worker that has
+  /// not ended its part of it.
+  uint32_t command() const { return command_.load(std::memory_order_relaxed); }
+  uint32_t busyWorker() const;
 
 private:
-  struct Shared;
-  struct Worker;
+  struct alignas(64) Helper {
+    WorkerPool *pool = nullptr;
+    uint32_t worker = 0;
+    pthread_t thread{};
+    std::atomic<bool> isBusy{false};
+  };
 
-  explicit WorkerPool(uint32_t workers);
-  static void *workerMain(void *argument);
+  explicit WorkerPool(uint32_t helpers) : helpers_(helpers) {}
+  static void *helperMain(void *argument);
+  void share(const PoolCommand &command, uint32_t items);
+  bool runChunk(uint32_t worker);
+  void awaitHelpers();
 
-  uint32_t workers_;
-  std::shared_ptr<Shared> shared_; ///< Threads hold it too: one left behind may still look at it.
-  std::vector<pthread_t> threads_;
-  uint32_t launches_ = 0;
-  std::optional<Stall> stall_;
+  std::vector<Helper> helpers_;
+  uint32_t started_ = 0;
+
+  // The shared command. Written by the caller of run() while no chunk of the one before is claimed
+  // and unfinished, read by whoever has claimed a chunk.
+  const PoolCommand *shared_ = nullptr;
+  uint32_t items_ = 0;
+  uint32_t chunks_ = 0;
+
+  /// Number of the shared command (upper half) and chunks that nobody has claimed.
+  alignas(64) std::atomic<uint64_t> ticket_{0};
+  alignas(64) std::atomic<uint32_t> done_{0}; ///< Chunks that have ended.
+  std::atomic<bool> callerSleeps_{false};
+  alignas(64) std::atomic<uint32_t> bell_{0}; ///< Rung to wake helpers.
+  std::atomic<uint32_t> sleepers_{0};
+  std::atomic<bool> stop_{false};
+  alignas(64) std::atomic<uint32_t> command_{0};
+  std::atomic<bool> callerIsBusy_{false};
 };
 
 } // namespace strata

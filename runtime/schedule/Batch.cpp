@@ -35,67 +35,102 @@ StepResult Schedule::makeResult() const {
 }
 
 bool Schedule::next(Step &step) {
-  if (launched_)
+  if (launchesOut_ == launches_.size())
     return false;
   step.starts.clear();
-  if (midStep_) {
-    fillHeadAlone(step);
+  uint32_t bucket;
+  if (batchesOut_ > 0 && newestBatch().headsLaunched < newestBatch().heads.size()) {
+    bucket = fillHeadAlone(step, newestBatch());
   } else {
     if (firstEvent_)
       return false;
     admit();
-    if (!chooseParts())
+    Batch &batch = batches_[(firstBatch_ + batchesOut_) % batches_.size()];
+    if (!chooseParts(batch))
       return false;
-    bucket_ = chooseBucket();
-    midStep_ = true;
-    fillBody(step);
+    bucket = chooseBucket(batch);
+    ++batchesOut_;
+    ++stepsBegun_;
+    groupsOut_ += batch.generates;
+    fillBody(step, batch, bucket);
   }
-  step.bucket = bucket_;
-  launched_ = true;
+  Batch &batch = newestBatch();
+  step.bucket = bucket;
+  step.returnsIds = !batch.heads.empty() && batch.headsLaunched == batch.heads.size();
+  launches_[(firstLaunch_ + launchesOut_++) % launches_.size()] = {&batch, bucket,
+                                                                   step.validHeadRows};
   return true;
 }
 
-void Schedule::addPart(Sequence &sequence, uint32_t rows) {
-  parts_.push_back({.sequence = &sequence, .rows = rows});
-  batchRows_ += rows;
+void Schedule::addPart(Batch &batch, Sequence &sequence, uint32_t rows) {
+  batch.parts.push_back({.sequence = &sequence, .rows = rows, .begin = sequence.position});
+  batch.rows += rows;
 }
 
-bool Schedule::chooseParts() {
-  parts_.clear();
-  batchRows_ = 0;
-  // Every sequence that generates was once part of a batch as large as this one, which only gave
-  // room to prompts after all that generated: a bucket for them exists.
-  for (Sequence *sequence : running_)
-    if (sequence->promptLeft() == 0)
-      addPart(*sequence, 1);
+bool Schedule::chooseParts(Batch &batch) {
+  batch.parts.clear();
+  batch.heads.clear();
+  batch.rows = batch.headsLaunched = batch.headsDone = 0;
+  chooseGroup(batch);
+  batch.generates = !batch.parts.empty();
   for (Sequence *sequence : running_) {
-    if (sequence->promptLeft() == 0)
+    if (!sequence->isReading() || !sequence->canRun())
       continue;
-    uint32_t budget = buckets_.rowsFor(static_cast<uint32_t>(parts_.size()) + 1);
-    if (budget <= batchRows_)
+    uint32_t budget = buckets_.rowsFor(static_cast<uint32_t>(batch.parts.size()) + 1);
+    if (budget <= batch.rows)
       break;
-    addPart(*sequence, std::min(sequence->promptLeft(), budget - batchRows_));
+    addPart(batch, *sequence, std::min(sequence->promptLeft(), budget - batch.rows));
   }
-  return !parts_.empty();
+  return !batch.parts.empty();
 }
 
-uint32_t Schedule::chooseBucket() {
-  Part &first = parts_.front();
-  if (parts_.size() == 1 && first.sequence->promptLeft() > 0 &&
+// One row of each sequence of a group. On one stage all that generate are the group, and every one
+// of them was once part of a batch as large, which only gave room to prompts after all that
+// generated: a bucket for them exists. A group of several may have grown past every bucket.
+void Schedule::chooseGroup(Batch &batch) {
+  if (groupsOut_ == config_.stages)
+    return;
+  uint32_t generating = 0;
+  ready_.clear();
+  for (Sequence *sequence : running_) {
+    if (sequence->isReading() || !sequence->canRun())
+      continue;
+    ++generating;
+    if (sequence->stepsOut == 0)
+      ready_.push_back(sequence);
+  }
+  // Whoever waits longest goes first, then whoever was admitted first.
+  std::ranges::sort(ready_, {}, [](const Sequence *sequence) {
+    return std::pair(sequence->lastStep, sequence->event.request);
+  });
+  auto most = static_cast<uint32_t>(ceilDiv(generating, config_.stages));
+  for (Sequence *sequence : ready_) {
+    auto size = static_cast<uint32_t>(batch.parts.size());
+    if (size == most || buckets_.rowsFor(size + 1) <= size)
+      return;
+    addPart(batch, *sequence, 1);
+  }
+}
+
+uint32_t Schedule::chooseBucket(Batch &batch) {
+  Part &first = batch.parts.front();
+  if (batch.parts.size() == 1 && first.sequence->isReading() &&
       first.sequence->promptLeft() <= config_.tails.size()) {
     uint32_t bucket = followTail(*first.sequence);
-    batchRows_ = first.rows = std::min(first.rows, config_.buckets[bucket].rows);
+    batch.rows = first.rows = std::min(first.rows, config_.buckets[bucket].rows);
     return bucket;
   }
-  bool wantsHead = std::any_of(parts_.begin(), parts_.end(), [](const Part &part) {
+  for (Part &part : batch.parts)
+    part.sequence->tail = part.sequence->tailIndex =
+        0; // a tail begun goes on from here, if it does
+  bool wantsHead = std::any_of(batch.parts.begin(), batch.parts.end(), [](const Part &part) {
     return part.sequence->scoring || part.rows >= part.sequence->promptLeft();
   });
-  return buckets_.body(batchRows_, static_cast<uint32_t>(parts_.size()), wantsHead);
+  return buckets_.body(batch.rows, static_cast<uint32_t>(batch.parts.size()), wantsHead);
 }
 
 uint32_t Schedule::followTail(Sequence &sequence) {
-  // Once begun, a tail is followed to its end or to a step that others share. That step takes all
-  // that is left: the sequence is the oldest one reading, and what is left is less than a chunk.
+  // Once begun, a tail is followed to its end or to a step that others share.
   if (sequence.tail == 0)
     sequence.tail = sequence.promptLeft();
   return config_.tails[sequence.tail - 1][sequence.tailIndex++];
@@ -107,10 +142,10 @@ void Schedule::setSequence(Step &step, uint32_t index, const Sequence &sequence,
   step.sampling[index] = sequence.request.sampling;
 }
 
-void Schedule::fillSequence(Step &step, uint32_t index, uint32_t firstRow) {
-  const Part &part = parts_[index];
+void Schedule::fillSequence(Step &step, Batch &batch, uint32_t index, uint32_t firstRow) {
+  Part &part = batch.parts[index];
   Sequence &sequence = *part.sequence;
-  uint32_t begin = sequence.position, end = begin + part.rows;
+  uint32_t begin = part.begin, end = begin + part.rows;
   for (size_t i = 0; i < allocators_.size(); ++i) {
     const ScheduleConfig::Group &group = config_.groups[i];
     uint32_t visible = group.window && begin >= group.window ? begin - (group.window - 1) : 0;
@@ -119,7 +154,8 @@ void Schedule::fillSequence(Step &step, uint32_t index, uint32_t firstRow) {
     std::ranges::copy(allocators_[i].table(sequence.slot),
                       step.blockTables[i].begin() + size_t{index} * group.blocksPerSequence);
   }
-  bool reading = sequence.promptLeft() > 0;
+  bool reading = sequence.isReading();
+  part.isLast = part.rows >= sequence.promptLeft();
   for (uint32_t i = 0; i < part.rows; ++i) {
     step.rowId[firstRow + i] = reading ? sequence.request.prompt[begin + i] : -1;
     step.rowPosition[firstRow + i] = static_cast<int32_t>(begin + i);
@@ -133,52 +169,53 @@ void Schedule::fillSequence(Step &step, uint32_t index, uint32_t firstRow) {
                            .allowed = sequence.request.allowedTokens});
   step.queryStart[index] = static_cast<int32_t>(firstRow);
   for (uint32_t i = sequence.scoring ? 0 : part.rows - 1; i < part.rows; ++i)
-    if (sequence.scoring || part.rows >= sequence.promptLeft())
-      heads_.push_back({firstRow + i, index});
-  sequence.inStep = true;
+    if (sequence.scoring || part.isLast)
+      batch.heads.push_back({firstRow + i, index});
+  sequence.position = end;
+  sequence.lastStep = stepsBegun_;
+  ++sequence.stepsOut;
 }
 
-void Schedule::fillBody(Step &step) {
-  heads_.clear();
+void Schedule::fillBody(Step &step, Batch &batch, uint32_t bucket) {
   uint32_t row = 0;
-  for (uint32_t i = 0; i < parts_.size(); ++i) {
-    fillSequence(step, i, row);
-    row += parts_[i].rows;
+  for (uint32_t i = 0; i < batch.parts.size(); ++i) {
+    fillSequence(step, batch, i, row);
+    row += batch.parts[i].rows;
   }
-  step.queryStart[parts_.size()] = static_cast<int32_t>(row);
+  step.queryStart[batch.parts.size()] = static_cast<int32_t>(row);
   step.validRows = row;
-  step.validSequences = static_cast<uint32_t>(parts_.size());
-  headsDone_ = 0;
-  headsLaunched_ = config_.buckets[bucket_].head ? static_cast<uint32_t>(heads_.size()) : 0;
-  step.validHeadRows = headsLaunched_;
-  for (uint32_t i = 0; i < headsLaunched_; ++i) {
-    step.headRow[i] = static_cast<int32_t>(heads_[i].row);
-    step.headSequence[i] = static_cast<int32_t>(heads_[i].part);
+  step.validSequences = static_cast<uint32_t>(batch.parts.size());
+  batch.headsLaunched =
+      config_.buckets[bucket].head ? static_cast<uint32_t>(batch.heads.size()) : 0;
+  step.validHeadRows = batch.headsLaunched;
+  for (uint32_t i = 0; i < batch.headsLaunched; ++i) {
+    step.headRow[i] = static_cast<int32_t>(batch.heads[i].row);
+    step.headSequence[i] = static_cast<int32_t>(batch.heads[i].part);
   }
 }
 
-void Schedule::fillHeadAlone(Step &step) {
-  uint32_t begin = headsLaunched_;
+uint32_t Schedule::fillHeadAlone(Step &step, Batch &batch) {
+  const std::vector<HeadRow> &heads = batch.heads;
+  uint32_t begin = batch.headsLaunched;
   uint32_t rows =
-      std::min(static_cast<uint32_t>(heads_.size()) - begin, buckets_.maxHeadAloneRows());
+      std::min(static_cast<uint32_t>(heads.size()) - begin, buckets_.maxHeadAloneRows());
   auto sequencesOf = [&](uint32_t count) {
     uint32_t sequences = 1;
     for (uint32_t i = 1; i < count; ++i)
-      sequences += heads_[begin + i].part != heads_[begin + i - 1].part;
+      sequences += heads[begin + i].part != heads[begin + i - 1].part;
     return sequences;
   };
   std::optional<uint32_t> bucket;
   while (!(bucket = buckets_.headAlone(rows, sequencesOf(rows))))
     --rows; // One row of one sequence fits any bucket.
-  bucket_ = *bucket;
 
   uint32_t sequences = 0;
   step.queryStart[0] = 0;
   for (uint32_t i = 0; i < rows; ++i) {
-    const HeadRow &head = heads_[begin + i];
-    if (i == 0 || head.part != heads_[begin + i - 1].part) {
-      const Part &part = parts_[head.part];
-      setSequence(step, sequences, *part.sequence, part.sequence->position + part.rows);
+    const HeadRow &head = heads[begin + i];
+    if (i == 0 || head.part != heads[begin + i - 1].part) {
+      const Part &part = batch.parts[head.part];
+      setSequence(step, sequences, *part.sequence, part.begin + part.rows);
       step.queryStart[++sequences] = 0;
     }
     step.headRow[i] = static_cast<int32_t>(head.row);
@@ -187,7 +224,8 @@ void Schedule::fillHeadAlone(Step &step) {
   step.validRows = 0;
   step.validSequences = sequences;
   step.validHeadRows = rows;
-  headsLaunched_ = begin + rows;
+  batch.headsLaunched = begin + rows;
+  return *bucket;
 }
 
 } // namespace strata

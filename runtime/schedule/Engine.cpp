@@ -28,22 +28,40 @@ struct Engine::State {
     return count;
   }
 
-  /// Runs the launch in `step`.
-  Status launch() {
-    if (trace)
-      launches.push_back(step.bucket);
-    failure = executor->run(step, result);
-    if (failure.isOk())
-      failure = schedule->stepDone(result);
-    return failure;
+  Status fail(Status status) {
+    failure = status;
+    return status;
   }
 
+  /// Begins the next launch; false where none can be begun.
+  Result<bool> beginLaunch() {
+    if (!schedule->next(step))
+      return false;
+    if (trace)
+      launches.push_back(step.bucket);
+    if (Status status = executor->submit(step); !status.isOk())
+      return fail(std::move(status));
+    return true;
+  }
+
+  /// Waits for the oldest launch and reports it.
+  Status endLaunch() {
+    Status status = executor->wait(result);
+    if (status.isOk())
+      status = schedule->launchDone(result);
+    return status.isOk() ? status : fail(std::move(status));
+  }
+
+  /// Begins as many launches as may be out, and ends the oldest step.
   Status runStep() {
     STRATA_RETURN_IF_ERROR(failure);
-    while (schedule->next(step)) {
-      STRATA_RETURN_IF_ERROR(launch());
-      if (!schedule->midStep())
+    for (uint64_t ended = schedule->stepsEnded(); schedule->stepsEnded() == ended;) {
+      for (bool begun = true; begun;) {
+        STRATA_ASSIGN_OR_RETURN(begun, beginLaunch());
+      }
+      if (schedule->launchesOut() == 0)
         break;
+      STRATA_RETURN_IF_ERROR(endLaunch());
     }
     return Status::ok();
   }
@@ -134,8 +152,12 @@ Status Engine::logits(std::span<const int32_t> ids, LogitsSink sink, void *conte
   if (!request.isOk())
     return std::move(request).status();
   uint32_t position = 0;
-  while (state.schedule->next(state.step)) {
-    STRATA_RETURN_IF_ERROR(state.launch());
+  // One launch at a time: the next would overwrite the logits.
+  while (true) {
+    STRATA_ASSIGN_OR_RETURN(bool begun, state.beginLaunch());
+    if (!begun)
+      break;
+    STRATA_RETURN_IF_ERROR(state.endLaunch());
     if (uint32_t rows = state.step.validHeadRows) {
       sink(context, position, rows, state.executor->logits());
       position += rows;

@@ -23,8 +23,13 @@ Schedule::Schedule(ScheduleConfig config)
   freeSlots_.reserve(config_.maxSequences);
   for (uint32_t slot = config_.maxSequences; slot-- > 0;)
     freeSlots_.push_back(slot);
-  parts_.reserve(config_.maxSequences);
-  heads_.reserve(buckets_.maxRows());
+  ready_.reserve(config_.maxSequences);
+  launches_.resize(launchesInFlight(config_.stages));
+  batches_.resize(launches_.size());
+  for (Batch &batch : batches_) {
+    batch.parts.reserve(config_.maxSequences);
+    batch.heads.reserve(buckets_.maxRows());
+  }
 }
 
 Result<RequestId> Schedule::submit(Request request) { return enqueue(std::move(request), false); }
@@ -95,10 +100,7 @@ Status Schedule::cancel(RequestId request) {
   if (found == sequences_.end() || found->second.phase == Phase::Ended)
     return makeError(StatusCode::NotFound, "request {} is unknown or has already ended", request);
   Sequence &sequence = found->second;
-  if (sequence.inStep)
-    sequence.cancelled = true;
-  else
-    end(sequence, FinishReason::Cancelled);
+  finish(sequence, FinishReason::Cancelled);
   return Status::ok();
 }
 
@@ -175,37 +177,47 @@ void Schedule::end(Sequence &sequence, FinishReason reason) {
   skipToQueued();
 }
 
-Status Schedule::stepDone(const StepResult &result) {
-  if (!launched_)
+// What a sequence that is part of a step still holds is used until the step ends.
+void Schedule::finish(Sequence &sequence, FinishReason reason) {
+  if (sequence.stepsOut > 0)
+    sequence.ending = reason;
+  else
+    end(sequence, reason);
+}
+
+Status Schedule::launchDone(const StepResult &result) {
+  if (launchesOut_ == 0)
     return makeError(StatusCode::FailedPrecondition, "no launch is out");
-  uint32_t count = headsLaunched_ - headsDone_;
-  if (result.id.size() < count || result.logProbability.size() < count)
+  const Launch launch = launches_[firstLaunch_];
+  Batch &batch = *launch.batch;
+  if (result.id.size() < launch.headRows || result.logProbability.size() < launch.headRows)
     return makeError(StatusCode::Internal, "the result has {} ids for {} head rows",
-                     result.id.size(), count);
-  for (uint32_t i = 0; i < count; ++i)
+                     result.id.size(), launch.headRows);
+  for (uint32_t i = 0; i < launch.headRows; ++i)
     if (result.id[i] < 0 || uint32_t(result.id[i]) >= config_.vocabularySize)
       return makeError(StatusCode::Internal, "sampled id {} is outside the vocabulary of {} tokens",
                        result.id[i], config_.vocabularySize);
 
-  launched_ = false;
-  bool headAlone = !config_.buckets[bucket_].body;
-  for (uint32_t i = 0; !headAlone && i < parts_.size(); ++i)
-    noteNonfinite(parts_[i], result, i);
+  firstLaunch_ = (firstLaunch_ + 1) % launches_.size();
+  --launchesOut_;
+  bool headAlone = !config_.buckets[launch.bucket].body;
+  for (uint32_t i = 0; !headAlone && i < batch.parts.size(); ++i)
+    noteNonfinite(batch.parts[i], result, i);
   // A launch of the head alone numbers its sequences by appearance; its rows stand in their order.
   uint32_t sequence = 0;
-  for (uint32_t i = 0; i < count; ++i) {
-    const HeadRow &head = heads_[headsDone_ + i];
-    Part &part = parts_[head.part];
+  for (uint32_t i = 0; i < launch.headRows; ++i) {
+    const HeadRow &head = batch.heads[batch.headsDone + i];
+    Part &part = batch.parts[head.part];
     part.sampled = true;
     part.id = result.id[i];
     part.logProbability = result.logProbability[i];
-    sequence += i > 0 && head.part != heads_[headsDone_ + i - 1].part;
+    sequence += i > 0 && head.part != batch.heads[batch.headsDone + i - 1].part;
     if (headAlone)
       noteNonfinite(part, result, sequence);
   }
-  headsDone_ = headsLaunched_;
-  if (headsDone_ == heads_.size())
-    finishStep();
+  batch.headsDone += launch.headRows;
+  if (batch.headsDone == batch.heads.size())
+    finishStep(batch);
   return Status::ok();
 }
 
@@ -214,24 +226,29 @@ void Schedule::noteNonfinite(Part &part, const StepResult &result, uint32_t sequ
     part.nonfiniteLayer = result.nonfiniteLayer[sequence];
 }
 
-void Schedule::finishStep() {
-  midStep_ = false;
-  for (const Part &part : parts_)
+void Schedule::finishStep(const Batch &batch) {
+  firstBatch_ = (firstBatch_ + 1) % batches_.size();
+  --batchesOut_;
+  groupsOut_ -= batch.generates;
+  ++stepsEnded_;
+  for (const Part &part : batch.parts)
     finishPart(part);
 }
 
 void Schedule::finishPart(const Part &part) {
   Sequence &sequence = *part.sequence;
-  sequence.inStep = false;
-  sequence.position += part.rows;
-  if (sequence.cancelled)
-    return end(sequence, FinishReason::Cancelled);
+  --sequence.stepsOut;
+  if (sequence.ending != FinishReason::None) {
+    if (sequence.stepsOut == 0)
+      end(sequence, sequence.ending);
+    return;
+  }
   if (part.nonfiniteLayer >= 0) {
     sequence.event.nonfiniteLayer = part.nonfiniteLayer;
-    return end(sequence, FinishReason::NonFinite);
+    return finish(sequence, FinishReason::NonFinite);
   }
   if (sequence.scoring) {
-    if (sequence.promptLeft() == 0)
+    if (part.isLast)
       end(sequence, FinishReason::Length);
     return;
   }

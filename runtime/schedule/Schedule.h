@@ -1,16 +1,20 @@
 // The schedule: requests in, launches out. A pure state machine with no threads, no clock and no
 // device, so that a test can put it through every order of events.
 //
-//   while (schedule->next(step)) {
-//     ... run `step` ...
-//     schedule->stepDone(result);
-//     while (schedule->takeEvent(event)) ...
-//   }
+//   while (schedule->next(step)) submit `step`;      as many as may be out
+//   wait for the oldest; schedule->launchDone(result);
+//   while (schedule->takeEvent(event)) ...
 //
 // Continuous batching, first come first served: a request is admitted when a sequence slot and
 // every block that it can ever hold are free, never before an older one, and is never preempted. A
-// step takes one row of every sequence that is generating and fills what the bucket leaves with
+// step takes one row of each sequence that is generating and fills what the bucket leaves with
 // prompt chunks of the oldest sequences still reading.
+//
+// Over several stages as many launches are out as keep all of them busy. Chunks of a prompt follow
+// each other without waiting. A sequence that generates waits for its own last token, so those that
+// do form as many groups as there are stages, and each group is a step of its own. Launches run in
+// order on every stage: a block may be handed on as soon as the last launch that needs it has been
+// given out.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +29,7 @@
 #include "runtime/schedule/Request.h"
 #include "runtime/schedule/ScheduleConfig.h"
 #include "runtime/stage/Executor.h"
+#include "runtime/stage/Flow.h"
 
 namespace strata {
 
@@ -35,7 +40,7 @@ public:
   /// Errors: those of ScheduleConfig::verify().
   static Result<std::unique_ptr<Schedule>> create(ScheduleConfig config);
 
-  /// A step and a result sized to the largest launch, for next() and stepDone().
+  /// A step and a result sized to the largest launch, for next() and launchDone().
   Step makeStep() const;
   StepResult makeResult() const;
 
@@ -55,22 +60,24 @@ public:
   /// Refuses further requests; those accepted run on.
   void drain() { draining_ = true; }
 
-  /// Fills `step` with the next launch. False where there is none: nothing to run, a launch not yet
-  /// reported by stepDone(), or, before a new step, events not yet taken. A step is one launch, or
-  /// a body followed by launches of the head alone over its rows. A launch of the head alone has no
-  /// valid rows and its block tables mean nothing.
+  /// Fills `step` with the next launch. False where there is none: nothing to run that need not
+  /// wait for a launch that is out, as many launches out as may be, or, before a new step, events
+  /// not yet taken. A step is one launch, or a body followed by launches of the head alone over its
+  /// rows. A launch of the head alone has no valid rows and its block tables mean nothing.
   bool next(Step &step);
 
-  /// Reports the launch that next() gave last.
+  /// Reports the oldest launch that is out.
   /// Errors: FailedPrecondition (no launch is out), Internal (a result that is too short or holds
   /// an id outside the vocabulary).
-  Status stepDone(const StepResult &result);
+  Status launchDone(const StepResult &result);
+
+  uint32_t launchesOut() const { return launchesOut_; }
+  uint64_t stepsEnded() const { return stepsEnded_; } ///< Whose last launch was reported.
 
   /// Moves the oldest untaken event into `event`; false where there is none.
   bool takeEvent(TokenEvent &event);
 
   bool busy() const { return !sequences_.empty(); } ///< Some request's last event is not taken.
-  bool midStep() const { return midStep_; }         ///< Between a step's first launch and its end.
 
   const ScheduleConfig &config() const { return config_; }
   const BlockAllocator &blocks(uint32_t group) const { return allocators_[group]; }
@@ -83,10 +90,12 @@ private:
     Request request;
     bool scoring = false;
     Phase phase = Phase::Queued;
-    bool cancelled = false; ///< Withdrawn while part of a step.
-    bool inStep = false;
+    /// Why it ends as soon as no step that it is part of is out; none is begun any more.
+    FinishReason ending = FinishReason::None;
+    uint32_t stepsOut = 0;
+    uint64_t lastStep = 0; ///< That it was last part of.
     uint32_t slot = 0;
-    uint32_t position = 0; ///< Tokens in the state.
+    uint32_t position = 0; ///< Tokens in the state once the steps that are out have ended.
     uint32_t generated = 0;
     uint32_t limit = 0;     ///< Tokens to generate at most.
     uint32_t tail = 0;      ///< Prompt rows that the tail being followed cuts; 0: none is.
@@ -99,12 +108,16 @@ private:
       auto size = static_cast<uint32_t>(request.prompt.size());
       return position < size ? size - position : 0;
     }
+    bool isReading() const { return promptLeft() > 0; }
+    bool canRun() const { return ending == FinishReason::None; }
   };
 
-  /// A sequence's part of the step under way, and what the head said of it.
+  /// A sequence's part of a step, and what the head said of it.
   struct Part {
     Sequence *sequence;
     uint32_t rows;
+    uint32_t begin = 0;  ///< Position of its first row.
+    bool isLast = false; ///< Its prompt is read with these rows, or was before.
     bool sampled = false;
     int32_t id = -1;
     float logProbability = 0;
@@ -116,6 +129,24 @@ private:
     uint32_t part; ///< Index into parts_.
   };
 
+  /// A step that is out. Head rows [0, headsLaunched) have been launched, those before headsDone
+  /// reported.
+  struct Batch {
+    std::vector<Part> parts;
+    std::vector<HeadRow> heads;
+    uint32_t rows = 0;
+    uint32_t headsLaunched = 0;
+    uint32_t headsDone = 0;
+    bool generates = false; ///< Some part is of a sequence that generates.
+  };
+
+  /// A launch that is out.
+  struct Launch {
+    Batch *batch;
+    uint32_t bucket;
+    uint32_t headRows;
+  };
+
   explicit Schedule(ScheduleConfig config);
 
   Status checkRequest(const Request &request, bool scoring) const;
@@ -123,17 +154,20 @@ private:
   void skipToQueued();
   void admit();
   bool reserveBlocks(const Sequence &sequence, uint32_t slot);
-  bool chooseParts();
-  uint32_t chooseBucket();
+  bool chooseParts(Batch &batch);
+  void chooseGroup(Batch &batch);
+  uint32_t chooseBucket(Batch &batch);
   uint32_t followTail(Sequence &sequence);
-  void addPart(Sequence &sequence, uint32_t rows);
-  void fillBody(Step &step);
-  void fillSequence(Step &step, uint32_t index, uint32_t firstRow);
-  void fillHeadAlone(Step &step);
+  void addPart(Batch &batch, Sequence &sequence, uint32_t rows);
+  void fillBody(Step &step, Batch &batch, uint32_t bucket);
+  void fillSequence(Step &step, Batch &batch, uint32_t index, uint32_t firstRow);
+  uint32_t fillHeadAlone(Step &step, Batch &batch);
   void setSequence(Step &step, uint32_t index, const Sequence &sequence, uint32_t length);
+  Batch &newestBatch() { return batches_[(firstBatch_ + batchesOut_ - 1) % batches_.size()]; }
   void noteNonfinite(Part &part, const StepResult &result, uint32_t sequence);
-  void finishStep();
+  void finishStep(const Batch &batch);
   void finishPart(const Part &part);
+  void finish(Sequence &sequence, FinishReason reason);
   void end(Sequence &sequence, FinishReason reason);
   void pushEvent(Sequence &sequence);
 
@@ -148,16 +182,15 @@ private:
   std::vector<uint32_t> freeSlots_; ///< A stack.
   bool draining_ = false;
 
-  // The step under way. Head rows [0, headsLaunched_) have been launched, those before headsDone_
-  // reported.
-  bool midStep_ = false;
-  bool launched_ = false;
-  uint32_t batchRows_ = 0;
-  uint32_t bucket_ = 0;
-  std::vector<Part> parts_;
-  std::vector<HeadRow> heads_;
-  uint32_t headsLaunched_ = 0;
-  uint32_t headsDone_ = 0;
+  std::vector<Sequence *> ready_; ///< For chooseGroup().
+
+  // Rings: what is out, oldest first.
+  std::vector<Batch> batches_;
+  std::vector<Launch> launches_;
+  uint32_t firstBatch_ = 0, batchesOut_ = 0;
+  uint32_t firstLaunch_ = 0, launchesOut_ = 0;
+  uint32_t groupsOut_ = 0; ///< Batches that generate.
+  uint64_t stepsBegun_ = 0, stepsEnded_ = 0;
 
   Sequence *firstEvent_ = nullptr;
   Sequence *lastEvent_ = nullptr;

@@ -87,6 +87,8 @@ Status ScheduleConfig::verify() const {
     return makeError(StatusCode::InvalidArgument,
                      "a vocabulary of {} and {} sequences; both must be at least 1", vocabularySize,
                      maxSequences);
+  if (stages == 0 || stages > 4096)
+    return makeError(StatusCode::InvalidArgument, "{} stages; 1 to 4096 can be scheduled", stages);
   // Positions and lengths are signed 32-bit numbers in the step block.
   if (maxContext < 2 || maxContext > 0x7FFFFFFF)
     return makeError(StatusCode::InvalidArgument,
@@ -115,6 +117,7 @@ Result<ScheduleConfig> scheduleConfig(const fb::Plan &plan, std::span<const uint
   ScheduleConfig config;
   config.vocabularySize = plan.vocabulary_size();
   config.maxContext = plan.max_context();
+  config.stages = plan.stages()->size();
   config.maxSequences = sequences ? sequences : plan.max_sequences();
   if (sequences > plan.max_sequences())
     return makeError(

@@ -39,6 +39,7 @@ struct ScheduleConfig {
   uint32_t vocabularySize = 0;
   uint32_t maxContext = 0;   ///< Tokens of one sequence, prompt and answer.
   uint32_t maxSequences = 0; ///< Admitted at once: the sequence slots of the device tables.
+  uint32_t stages = 1; ///< That a launch passes through: launchesInFlight() of them may be out.
   std::vector<int32_t> endOfGeneration;
 
   /// Whether a Schedule over this can always make progress. Errors: InvalidArgument, naming the

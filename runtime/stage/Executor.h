@@ -12,7 +12,7 @@
 namespace strata {
 
 /// What the tables of a sequence slot are given when a sequence takes it. The spans belong to the
-/// request.
+/// request and stay until its launch has been waited for.
 struct SequenceStart {
   int32_t slot = 0;
   std::span<const int32_t> ids;      ///< Its tokens so far: positions 0 on.
@@ -46,6 +46,9 @@ struct Step {
   // One entry a head row.
   std::vector<int32_t> headRow;      ///< Row of the body whose hidden state is read.
   std::vector<int32_t> headSequence; ///< Index into the per-sequence entries.
+
+  /// No further launch of this step samples: its ids are what a later row of -1 stands for.
+  bool returnsIds = false;
 };
 
 constexpr uint32_t topTokens = 20;
@@ -60,19 +63,33 @@ struct StepResult {
       nonfiniteLayer; ///< One a sequence: first layer with a non-finite row, or -1.
 };
 
-/// Runs steps in order. The real one drives the plan's stages; tests put a fake one under the
-/// schedule.
+/// Runs launches in order, several at once. The real one drives the plan's stages; tests put a fake
+/// one under the schedule.
 class Executor {
 public:
   virtual ~Executor() = default;
 
-  /// Runs `step` to its end on every stage that has a forward for its bucket. After a bucket with a
-  /// head, `result` is filled; `result.nonfiniteLayer` after every bucket. A body without a head
-  /// leaves its rows where the next head bucket's gather finds them. Allocates nothing.
-  virtual Status run(const Step &step, StepResult &result) = 0;
+  /// Stages that launches pass through, one behind the other: launchesInFlight() of them may be
+  /// out.
+  virtual uint32_t stages() const = 0;
 
-  /// F32 logits [valid head rows, vocabulary] of the last run with a head; valid until the next
-  /// run.
+  /// Begins `step` on every stage that has a forward for its bucket; done with `step` when it
+  /// returns. Rows of -1 stand for ids of launches that wait() has returned. A body without a head
+  /// leaves its rows where the next head bucket's gather finds them. Allocates nothing.
+  virtual Status submit(const Step &step) = 0;
+
+  /// Returns when the oldest launch out has ended on every stage. After a bucket with a head,
+  /// `result` is filled; `result.nonfiniteLayer` after every bucket. Allocates nothing.
+  virtual Status wait(StepResult &result) = 0;
+
+  /// submit() and wait(), where nothing else is out.
+  Status run(const Step &step, StepResult &result) {
+    STRATA_RETURN_IF_ERROR(submit(step));
+    return wait(result);
+  }
+
+  /// F32 logits [valid head rows, vocabulary] of the last launch that was waited for, where it had
+  /// a head; valid until the next submit(). Only where no launch came after it.
   virtual std::span<const float> logits() const = 0;
 
   /// Blocks in the pool of state group `group`, the same on every stage.

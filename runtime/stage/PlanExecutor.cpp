@@ -4,9 +4,28 @@
 #include <thread>
 
 #include "runtime/base/CheckedMath.h"
+#include "runtime/device/CpuDevice.h"
 #include "runtime/plan/PlanAccess.h"
 
 namespace strata {
+namespace {
+
+std::vector<Flow::Edge> edgesOf(const fb::Plan &plan) {
+  std::vector<Flow::Edge> edges;
+  for (uint32_t i = 0; i < count(plan.handoffs()); ++i) {
+    const fb::Handoff &handoff = *plan.handoffs()->Get(i);
+    edges.push_back({handoff.producer(), handoff.consumer(), handoff.slots()});
+  }
+  return edges;
+}
+
+} // namespace
+
+PlanExecutor::PlanExecutor(std::shared_ptr<const PlanFile> file, const ExecutorOptions &options)
+    : file_(std::move(file)), options_(options),
+      flow_(file_->plan().stages()->size(), edgesOf(file_->plan())),
+      groups_(stateGroups(file_->plan())),
+      timelines_(std::make_unique<Timeline[]>(flow_.timelines())) {}
 
 Result<std::unique_ptr<PlanExecutor>> PlanExecutor::create(std::shared_ptr<const PlanFile> file,
                                                            const ExecutorOptions &options) {
@@ -16,11 +35,32 @@ Result<std::unique_ptr<PlanExecutor>> PlanExecutor::create(std::shared_ptr<const
   return executor;
 }
 
-PlanExecutor::~PlanExecutor() = default;
+PlanExecutor::~PlanExecutor() {
+  for (const auto &device : devices_)
+    device->stop();
+  for (uint32_t i = 0; i < flow_.timelines(); ++i)
+    timelines_[i].close();
+  // What has not stalled ends in its time; what has may touch its memory for ever.
+  auto patience = hasStalled_ ? std::chrono::milliseconds(500) : options_.stall;
+  bool rests = true;
+  for (const auto &device : devices_)
+    rests &= device->rests(patience);
+  if (rests)
+    return;
+  struct Left {
+    std::shared_ptr<const PlanFile> file;
+    std::unique_ptr<Timeline[]> timelines;
+    std::vector<std::unique_ptr<Device>> devices;
+    std::vector<std::unique_ptr<Stage>> stages;
+    std::vector<Channel> channels;
+    std::vector<std::vector<int32_t>> ids;
+  };
+  (void)new Left{std::move(file_),   std::move(timelines_), std::move(devices_),
+                 std::move(stages_), std::move(channels_),  std::move(ids_)};
+}
 
 Status PlanExecutor::boot() {
   const fb::Plan &plan = file_->plan();
-  groups_ = stateGroups(plan);
   if (options_.randomWeightsSeed && plan.weights_place() != fb::WeightsPlace::None)
     return makeError(StatusCode::InvalidArgument,
                      "random weights (--random-weights) fill a plan without weights, but this one "
@@ -28,17 +68,7 @@ Status PlanExecutor::boot() {
   for (const fb::Stage *stage : *plan.stages())
     STRATA_RETURN_IF_ERROR(Stage::check(plan, *stage));
   STRATA_RETURN_IF_ERROR(countBlocks());
-
-  uint32_t threads = options_.threads;
-  if (threads == 0)
-    threads = std::max(1u, std::thread::hardware_concurrency());
-  STRATA_ASSIGN_OR_RETURN(std::shared_ptr<WorkerPool> pool, WorkerPool::create(threads));
-  for (uint32_t i = 0; i < plan.stages()->size(); ++i) {
-    std::string name = plan.stages()->size() == 1 ? "cpu" : fmt::format("cpu {}", i);
-    std::string_view target = text(plan.stages()->Get(i)->target());
-    STRATA_ASSIGN_OR_RETURN(auto device, CpuDevice::create(std::move(name), target, pool));
-    devices_.push_back(std::move(device));
-  }
+  STRATA_RETURN_IF_ERROR(takeDevices());
   STRATA_RETURN_IF_ERROR(takeRings());
   for (uint32_t i = 0; i < plan.stages()->size(); ++i) {
     STRATA_ASSIGN_OR_RETURN(auto stage,
@@ -46,11 +76,33 @@ Status PlanExecutor::boot() {
                                         {.rings = rings_,
                                          .blockCounts = blockCounts_,
                                          .randomWeightsSeed = options_.randomWeightsSeed,
+                                         .period = flow_.period(i),
                                          .keepOperands = bool(options_.observer)}));
     stages_.push_back(std::move(stage));
-    devices_[i]->lock();
+  }
+  openChannels();
+  for (const auto &device : devices_)
+    device->lock();
+  return {};
+}
+
+Status PlanExecutor::takeDevices() {
+  const auto &stages = *file_->plan().stages();
+  CpuDevice::Options options{.workers = options_.threads, .depth = launchesInFlight(stages.size())};
+  if (options.workers == 0)
+    options.workers = std::max(1u, std::thread::hardware_concurrency() / stages.size());
+  for (uint32_t i = 0; i < stages.size(); ++i) {
+    std::string name = stages.size() == 1 ? "cpu" : fmt::format("cpu {}", i);
+    STRATA_ASSIGN_OR_RETURN(
+        auto device, CpuDevice::create(std::move(name), text(stages.Get(i)->target()), options));
     if (options_.observer)
-      observe(i);
+      device->observe([this, i](LineId line, uint32_t command) {
+        const Stage &stage = *stages_[i];
+        options_.observer({i, stage.bucketOf(line), command, stage.operands(line, command)});
+      });
+    devices_.push_back(std::move(device));
+    if (options_.wrapDevice)
+      devices_[i] = options_.wrapDevice(i, std::move(devices_[i]));
   }
   return {};
 }
@@ -98,11 +150,40 @@ Status PlanExecutor::takeRings() {
   return {};
 }
 
-void PlanExecutor::observe(uint32_t index) {
-  devices_[index]->observe([this, index](LineId line, uint32_t command) {
-    uint32_t bucket = stages_[index]->bucketOf(line);
-    options_.observer({index, bucket, command, stages_[index]->operands(bucket, command)});
-  });
+void PlanExecutor::openChannels() {
+  const fb::Plan &plan = file_->plan();
+  uint32_t depth = launchesInFlight(flow_.stages());
+  check_.emplace(plan, blockCounts_);
+  legs_.resize(flow_.stages());
+  progress_.resize(flow_.stages());
+  since_.resize(flow_.stages());
+  pending_.resize(depth);
+  for (Pending &pending : pending_)
+    pending.runs = std::make_unique<bool[]>(flow_.stages());
+  if (flow_.returnsIds())
+    ids_.assign(flow_.edges()[flow_.idsEdge()].slots, std::vector<int32_t>(plan.max_sequences()));
+  size_t gates = 2 * flow_.edges().size() + 1; // a leg has no more than all of them
+  for (Flow::Leg &leg : legs_) {
+    leg.waits.reserve(gates);
+    leg.signals.reserve(gates);
+  }
+  channels_.resize(flow_.stages());
+  for (uint32_t i = 0; i < flow_.stages(); ++i) {
+    const StageMemory &memory = stages_[i]->memory();
+    Channel &channel = channels_[i];
+    channel.steps.assign(depth, std::vector<std::byte>(memory.step.size()));
+    channel.outs.assign(depth, std::vector<std::byte>(memory.out.size()));
+    channel.starts.assign(depth, std::vector<SequenceTable::Staged>(plan.max_sequences()));
+    channel.clearedOut.resize(memory.out.size());
+    stages_[i]->out().clear(channel.clearedOut.data());
+    channel.launches.resize(depth);
+    for (DeviceLaunch &launch : channel.launches) {
+      launch.waits.reserve(gates);
+      launch.signals.reserve(gates);
+      launch.copiesIn.reserve(3 + plan.max_sequences() * SequenceTable::copiesPerStart);
+      launch.copiesOut.reserve(2);
+    }
+  }
 }
 
 uint64_t PlanExecutor::takenBytes() const {
@@ -112,142 +193,108 @@ uint64_t PlanExecutor::takenBytes() const {
   return bytes;
 }
 
-Status PlanExecutor::run(const Step &step, StepResult &result) {
-  STRATA_RETURN_IF_ERROR(checkStep(step, result));
+Status PlanExecutor::fail(Status status) {
+  hasFailed_ = true;
+  return status;
+}
+
+Status PlanExecutor::submit(const Step &step) {
+  if (hasFailed_)
+    return makeError(StatusCode::FailedPrecondition,
+                     "an earlier launch failed; the process has to be started again");
+  STRATA_RETURN_IF_ERROR(check_->step(step));
+  if (flow_.isFull())
+    return makeError(StatusCode::Internal, "{} launches are out, which is all that may be",
+                     flow_.inFlight());
   const fb::Bucket &bucket = *file_->plan().buckets()->Get(step.bucket);
-  std::fill_n(result.nonfiniteLayer.begin(), step.validSequences, -1);
+  auto place = uint32_t(submitted_ % pending_.size());
+  Pending &pending = pending_[place];
+  pending.number = submitted_;
+  pending.bucket = step.bucket;
+  pending.rows = step.validRows;
+  pending.sequences = step.validSequences;
+  pending.headRows = step.validHeadRows;
+  for (uint32_t i = 0; i < stages(); ++i)
+    pending.runs[i] = stages_[i]->hasForward(step.bucket);
+  auto ids = std::span(step.rowId).first(step.validRows);
+  Flow::Launch launch{.isBody = bucket.body(),
+                      .needsIds = std::ranges::any_of(ids, [](int32_t id) { return id < 0; }),
+                      .returnsIds = step.returnsIds && bucket.head()};
+  flow_.submit(launch, {pending.runs.get(), stages()}, legs_);
+  ++submitted_;
   logits_ = {};
-  for (const auto &stage : stages_) {
-    if (!stage->hasForward(step.bucket))
+  for (uint32_t i = 0; i < stages(); ++i) {
+    if (!legs_[i].runs)
       continue;
-    STRATA_RETURN_IF_ERROR(stage->run(step, options_.stall));
-    stage->out().readNonfinite(stage->memory().out.data(), step.validSequences, result);
+    fillLaunch(i, place, step);
+    if (Status status = devices_[i]->enqueue(channels_[i].launches[place]); !status.isOk())
+      return fail(
+          std::move(status).at("forward", text(bucket.name())).at("stage", stages_[i]->name()));
   }
+  return {};
+}
+
+void PlanExecutor::fillLaunch(uint32_t index, uint32_t place, const Step &step) {
+  const Stage &stage = *stages_[index];
+  const StageMemory &memory = stage.memory();
+  const Flow::Leg &leg = legs_[index];
+  Channel &channel = channels_[index];
+  DeviceLaunch &launch = channel.launches[place];
+  launch.line = stage.line(step.bucket, leg.handoffNumber);
+  launch.counts = {step.validRows, step.validSequences, step.validHeadRows};
+  launch.waits.clear();
+  for (const Flow::Gate &gate : leg.waits)
+    launch.waits.push_back({&timelines_[gate.timeline], gate.value});
+  launch.signals.clear();
+  for (const Flow::Gate &gate : leg.signals)
+    launch.signals.push_back({&timelines_[gate.timeline], gate.value});
+
+  stage.step().write(step, leg.handoffNumber, channel.steps[place].data());
+  launch.copiesIn.clear();
+  launch.copiesIn.push_back({memory.step.data(), channel.steps[place].data(), memory.step.size()});
+  for (size_t i = 0; i < step.starts.size(); ++i)
+    stage.table().start(step.starts[i], memory.table.data(), channel.starts[place][i],
+                        launch.copiesIn);
+  launch.copiesOut.clear();
+  if (!memory.out.empty()) {
+    launch.copiesIn.push_back({memory.out.data(), channel.clearedOut.data(), memory.out.size()});
+    launch.copiesOut.push_back({channel.outs[place].data(), memory.out.data(), memory.out.size()});
+  }
+  std::span<std::byte> last = std::as_writable_bytes(stage.lastIds());
+  if (leg.idsFrom >= 0 && !last.empty())
+    launch.copiesIn.push_back(
+        {last.data(), std::as_bytes(std::span(ids_[leg.idsFrom])).data(), last.size()});
+  if (leg.idsTo >= 0 && !last.empty())
+    launch.copiesOut.push_back(
+        {std::as_writable_bytes(std::span(ids_[leg.idsTo])).data(), last.data(), last.size()});
+}
+
+Status PlanExecutor::wait(StepResult &result) {
+  if (hasFailed_)
+    return makeError(StatusCode::FailedPrecondition,
+                     "an earlier launch failed; the process has to be started again");
+  if (flow_.inFlight() == 0)
+    return makeError(StatusCode::FailedPrecondition, "no launch is out");
+  auto place = uint32_t(retired_ % pending_.size());
+  const Pending &pending = pending_[place];
+  const fb::Bucket &bucket = *file_->plan().buckets()->Get(pending.bucket);
+  STRATA_RETURN_IF_ERROR(check_->result(result, pending.sequences, pending.headRows));
+  std::fill_n(result.nonfiniteLayer.begin(), pending.sequences, -1);
+  for (uint32_t i = 0; i < stages(); ++i) {
+    if (!pending.runs[i])
+      continue;
+    STRATA_RETURN_IF_ERROR(awaitStage(i, pending, channels_[i].launches[place].signals.back()));
+    stages_[i]->out().readNonfinite(channels_[i].outs[place].data(), pending.sequences, result);
+  }
+  flow_.retire();
+  ++retired_;
+  logits_ = {};
   if (!bucket.head())
     return {};
   const Stage &head = *stages_.back();
-  head.out().readHead(head.memory().out.data(), step.validHeadRows, result);
-  if (const float *logits = head.logits(step.bucket))
-    logits_ = {logits, size_t(step.validHeadRows) * file_->plan().vocabulary_size()};
-  // Sampled ids go back to where the next step embeds them.
-  if (stages_.size() > 1 && !stages_.front()->lastIds().empty())
-    std::ranges::copy(head.lastIds(), stages_.front()->lastIds().begin());
-  return {};
-}
-
-namespace {
-
-template <class... Args> Status refuse(fmt::format_string<Args...> format, Args &&...args) {
-  return makeError(StatusCode::Internal, format, std::forward<Args>(args)...);
-}
-
-/// The first `valid` entries exist and lie in [least, limit).
-Status checkEntries(std::string_view what, const std::vector<int32_t> &entries, size_t valid,
-                    int64_t least, int64_t limit) {
-  if (entries.size() < valid)
-    return refuse("the step has {} entries of {} for {}", entries.size(), what, valid);
-  for (size_t i = 0; i < valid; ++i)
-    if (entries[i] < least || entries[i] >= limit)
-      return refuse("{} {} of the step is {}; {} to {} are allowed", what, i, entries[i], least,
-                    limit - 1);
-  return {};
-}
-
-} // namespace
-
-// Kernels trust the step block, so what reaches it is checked here: a few comparisons a row.
-Status PlanExecutor::checkStep(const Step &step, const StepResult &result) const {
-  const fb::Plan &plan = file_->plan();
-  if (step.bucket >= plan.buckets()->size())
-    return refuse("bucket {} of {} launched", step.bucket, plan.buckets()->size());
-  const fb::Bucket &bucket = *plan.buckets()->Get(step.bucket);
-  uint32_t rows = bucket.body() ? bucket.rows() : plan.max_rows();
-  uint32_t sequences = bucket.body() ? bucket.sequences() : plan.max_sequences();
-  uint32_t heads = bucket.head() ? bucket.rows() : 0;
-  if (step.validRows > rows || step.validSequences > sequences || step.validHeadRows > heads)
-    return refuse("bucket '{}' was given {} rows of {}, {} sequences of {} and {} head rows of {}",
-                  text(bucket.name()), step.validRows, rows, step.validSequences, sequences,
-                  step.validHeadRows, heads);
-  if (step.sampling.size() < step.validSequences ||
-      result.nonfiniteLayer.size() < step.validSequences || result.id.size() < step.validHeadRows ||
-      result.logProbability.size() < step.validHeadRows ||
-      result.topId.size() < size_t(step.validHeadRows) * topTokens ||
-      result.topLogProbability.size() < size_t(step.validHeadRows) * topTokens)
-    return refuse("the step or its result is sized below {} sequences and {} head rows",
-                  step.validSequences, step.validHeadRows);
-  const uint32_t valid = step.validRows;
-  STRATA_RETURN_IF_ERROR(checkEntries("sequence_slot", step.sequenceSlot, step.validSequences, 0,
-                                      plan.max_sequences()));
-  STRATA_RETURN_IF_ERROR(checkEntries("sequence_length", step.sequenceLength, step.validSequences,
-                                      0, int64_t(plan.max_context()) + 1));
-  STRATA_RETURN_IF_ERROR(
-      checkEntries("query_start", step.queryStart, step.validSequences + 1, 0, int64_t(rows) + 1));
-  STRATA_RETURN_IF_ERROR(
-      checkEntries("head_row", step.headRow, step.validHeadRows, 0, plan.max_rows()));
-  STRATA_RETURN_IF_ERROR(
-      checkEntries("head_sequence", step.headSequence, step.validHeadRows, 0, step.validSequences));
-  STRATA_RETURN_IF_ERROR(checkEntries("row_id", step.rowId, valid, -1, plan.vocabulary_size()));
-  STRATA_RETURN_IF_ERROR(
-      checkEntries("row_position", step.rowPosition, valid, 0, plan.max_context()));
-  STRATA_RETURN_IF_ERROR(
-      checkEntries("row_sequence", step.rowSequence, valid, 0, step.validSequences));
-  STRATA_RETURN_IF_ERROR(checkStarts(step));
-  return bucket.body() ? checkBlocks(step) : Status();
-}
-
-Status PlanExecutor::checkStarts(const Step &step) const {
-  const fb::Plan &plan = file_->plan();
-  for (const SequenceStart &start : step.starts) {
-    uint64_t words = start.allowed.empty() ? 0 : maskWords(plan.vocabulary_size());
-    if (start.slot < 0 || uint32_t(start.slot) >= plan.max_sequences() ||
-        start.ids.size() > plan.max_context() || start.biases.size() > maxLogitBiases ||
-        start.allowed.size() != words)
-      return refuse("a sequence starts in slot {} of {} with {} tokens of {}, {} biases of {} and "
-                    "{} words of mask for {}",
-                    start.slot, plan.max_sequences(), start.ids.size(), plan.max_context(),
-                    start.biases.size(), maxLogitBiases, start.allowed.size(), words);
-  }
-  return {};
-}
-
-// The blocks that a row's attention or its KV write reaches are in the pool.
-Status PlanExecutor::checkBlocks(const Step &step) const {
-  if (step.blockTables.size() < groups_.size())
-    return refuse("the step has block tables of {} state groups; the plan has {}",
-                  step.blockTables.size(), groups_.size());
-  for (size_t g = 0; g < groups_.size(); ++g) {
-    const fb::StateGroup &group = *groups_[g];
-    uint64_t perSequence = group.blocks_per_sequence();
-    const std::vector<int32_t> &table = step.blockTables[g];
-    if (table.size() < perSequence * step.validSequences)
-      return refuse("the block table of state '{}' has {} entries; {} sequences need {}",
-                    text(group.name()), table.size(), step.validSequences,
-                    perSequence * step.validSequences);
-    for (uint32_t row = 0; row < step.validRows; ++row) {
-      uint64_t position = uint64_t(step.rowPosition[row]);
-      uint64_t sequence = uint64_t(step.rowSequence[row]);
-      bool isFirst = row == 0 || step.rowSequence[row - 1] != step.rowSequence[row];
-      uint64_t last = position / group.block_tokens();
-      uint64_t first = last;
-      if (isFirst) // later rows of the sequence see no older token than its first
-        first = group.window() > position || group.window() == 0
-                    ? 0
-                    : (position - group.window() + 1) / group.block_tokens();
-      if (group.kind() == fb::StateKind::SlotPerSequence)
-        first = last = 0;
-      if (last >= perSequence)
-        return refuse("row {} at position {} is past the {} blocks of state '{}'", row, position,
-                      perSequence, text(group.name()));
-      for (uint64_t logical = first; logical <= last; ++logical) {
-        int32_t block = table[sequence * perSequence + logical];
-        if (block < 0 || uint32_t(block) >= blockCounts_[g])
-          return refuse(
-              "row {} at position {} needs block {} of state '{}', which is number {} of a "
-              "pool of {}",
-              row, position, logical, text(group.name()), block, blockCounts_[g]);
-      }
-    }
-  }
+  head.out().readHead(channels_.back().outs[place].data(), pending.headRows, result);
+  if (const float *logits = head.logits(pending.bucket); logits && flow_.inFlight() == 0)
+    logits_ = {logits, size_t(pending.headRows) * file_->plan().vocabulary_size()};
   return {};
 }
 

@@ -1,4 +1,5 @@
-// The Executor that runs a plan: its stages in order on the calling thread, each on its device.
+// The Executor that runs a plan: each stage on a device of its own, launches passing through all of
+// them one behind the other.
 #pragma once
 
 #include <chrono>
@@ -10,10 +11,12 @@
 #include <vector>
 
 #include "runtime/base/Status.h"
-#include "runtime/device/CpuDevice.h"
+#include "runtime/device/Device.h"
 #include "runtime/plan/PlanFile.h"
 #include "runtime/stage/Executor.h"
+#include "runtime/stage/Flow.h"
 #include "runtime/stage/Stage.h"
+#include "runtime/stage/StepCheck.h"
 
 namespace strata {
 
@@ -28,13 +31,17 @@ struct CommandSite {
 using CommandObserver = std::function<void(const CommandSite &)>;
 
 struct ExecutorOptions {
-  uint32_t threads = 0;   ///< Worker threads; 0: one a core.
+  uint32_t threads = 0;   ///< Worker threads of a stage; 0: the cores shared out among the stages.
   uint32_t sequences = 0; ///< State is taken for this many sequences; 0: the plan's promise.
   uint64_t kvTokens = 0;  ///< Paged state for at least this many tokens in all; 0: as above.
   std::optional<uint64_t> randomWeightsSeed; ///< Fills the weights of a plan that holds none.
   std::chrono::nanoseconds stall =
       std::chrono::seconds(60); ///< The most that one command may take.
-  CommandObserver observer;     ///< For debugging; commands then run one by one.
+  /// For debugging; commands then run one by one. Called on the threads of the stages, those of
+  /// several launches at once.
+  CommandObserver observer;
+  /// For tests: what stands between a stage and its device.
+  std::function<std::unique_ptr<Device>(uint32_t stage, std::unique_ptr<Device>)> wrapDevice;
 };
 
 /// Used from one thread at a time; after create() nothing is allocated.
@@ -49,11 +56,14 @@ public:
                                                       const ExecutorOptions &options);
   ~PlanExecutor() override;
 
-  /// See Executor. `result.nonfiniteLayer` is filled after every launch. Errors: Internal (a step
-  /// that is not consistent with the plan: what, found and allowed), DeadlineExceeded (a command
-  /// that hangs, with stage, forward and command named; the executor then refuses all further
-  /// steps).
-  Status run(const Step &step, StepResult &result) override;
+  uint32_t stages() const override { return uint32_t(stages_.size()); }
+  /// Errors: Internal (a step that is not consistent with the plan: what, found and allowed; more
+  /// launches out than may be), FailedPrecondition (after a failure), those of the devices.
+  Status submit(const Step &step) override;
+  /// `result.nonfiniteLayer` is filled after every launch. Errors: DeadlineExceeded (a stage that
+  /// hangs, with what every stage is at), those of the devices, with stage and forward named. The
+  /// executor then refuses all further steps.
+  Status wait(StepResult &result) override;
   std::span<const float> logits() const override { return logits_; }
   uint32_t blockCount(uint32_t group) const override { return blockCounts_[group]; }
 
@@ -63,24 +73,57 @@ public:
   const Stage &stage(uint32_t index) const { return *stages_[index]; }
 
 private:
-  PlanExecutor(std::shared_ptr<const PlanFile> file, const ExecutorOptions &options)
-      : file_(std::move(file)), options_(options) {}
+  /// A launch that is out.
+  struct Pending {
+    uint64_t number = 0;
+    uint32_t bucket = 0, rows = 0, sequences = 0, headRows = 0;
+    std::unique_ptr<bool[]> runs; ///< By stage.
+  };
+  /// What the host keeps of each launch that is out, for one stage: the device copies from it and
+  /// to it.
+  struct Channel {
+    std::vector<std::vector<std::byte>> steps, outs;
+    std::vector<std::vector<SequenceTable::Staged>> starts;
+    std::vector<DeviceLaunch> launches;
+    std::vector<std::byte> clearedOut;
+  };
+
+  PlanExecutor(std::shared_ptr<const PlanFile> file, const ExecutorOptions &options);
   Status boot();
   Status countBlocks();
+  Status takeDevices();
   Status takeRings();
-  void observe(uint32_t stage);
-  Status checkStep(const Step &step, const StepResult &result) const;
-  Status checkStarts(const Step &step) const;
-  Status checkBlocks(const Step &step) const;
+  void openChannels();
+  void fillLaunch(uint32_t stage, uint32_t place, const Step &step);
+  Status awaitStage(uint32_t stage, const Pending &pending, const TimelineValue &ended);
+  std::optional<uint32_t> findStalled();
+  std::string stallReport() const;
+  std::string describe(uint32_t stage) const;
+  std::string describeWait(const TimelineValue &wait) const;
+  std::string describeEdge(uint32_t edge) const;
+  std::string edgeName(uint32_t edge) const;
+  Status fail(Status status);
 
   std::shared_ptr<const PlanFile> file_;
   ExecutorOptions options_;
+  Flow flow_;
   std::vector<const fb::StateGroup *> groups_;
   std::vector<uint32_t> blockCounts_;
-  std::vector<std::unique_ptr<CpuDevice>> devices_; ///< One a stage; they share the workers.
+  std::optional<StepCheck> check_;
+  std::unique_ptr<Timeline[]> timelines_;        ///< By the flow's numbers.
+  std::vector<std::unique_ptr<Device>> devices_; ///< One a stage.
   std::vector<Ring> rings_;
   std::vector<std::unique_ptr<Stage>> stages_;
+  std::vector<Channel> channels_;         ///< One a stage.
+  std::vector<std::vector<int32_t>> ids_; ///< Sampled ids on their way back: one a slot.
+  std::vector<Flow::Leg> legs_;           ///< One a stage: of the launch being submitted.
+  std::vector<Pending> pending_;          ///< Launch n lies at n % size.
+  std::vector<uint64_t> progress_;        ///< By stage, for a wait that takes long.
+  std::vector<std::chrono::steady_clock::time_point> since_;
+  uint64_t submitted_ = 0, retired_ = 0;
   std::span<const float> logits_;
+  bool hasFailed_ = false;
+  bool hasStalled_ = false;
 };
 
 } // namespace strata

@@ -1,7 +1,6 @@
 #include "runtime/stage/SequenceTable.h"
 
 #include <algorithm>
-#include <cstring>
 #include <iterator>
 
 #include "runtime/plan/PlanAccess.h"
@@ -42,23 +41,25 @@ Result<SequenceTable> SequenceTable::create(const fb::Plan &plan, const fb::Bloc
   return table;
 }
 
-void SequenceTable::start(const SequenceStart &sequence, std::byte *table) const {
+void SequenceTable::start(const SequenceStart &sequence, std::byte *table, Staged &staged,
+                          std::vector<DeviceCopy> &copies) const {
   const auto slot = uint64_t(sequence.slot);
   auto put = [&](uint64_t field, uint64_t row, const auto *from, size_t elements) {
     if (field != absent && elements > 0)
-      std::memcpy(table + field + slot * row * sizeof *from, from, elements * sizeof *from);
+      copies.push_back({table + field + slot * row * sizeof *from,
+                        reinterpret_cast<const std::byte *>(from), elements * sizeof *from});
   };
-  put(history_, context_, sequence.ids.data(), sequence.ids.size());
-  const auto biases = int32_t(sequence.biases.size());
-  put(biasCount_, 1, &biases, 1);
-  for (size_t i = 0; i < sequence.biases.size() && biasId_ != absent && biasValue_ != absent; ++i) {
-    const LogitBias &bias = sequence.biases[i];
-    const uint64_t place = (slot * maxLogitBiases + i) * sizeof(int32_t);
-    std::memcpy(table + biasId_ + place, &bias.id, sizeof bias.id);
-    std::memcpy(table + biasValue_ + place, &bias.value, sizeof bias.value);
+  staged.biasCount = int32_t(sequence.biases.size());
+  staged.isMasked = sequence.allowed.empty() ? 0 : 1;
+  for (size_t i = 0; i < sequence.biases.size(); ++i) {
+    staged.biasId[i] = sequence.biases[i].id;
+    staged.biasValue[i] = sequence.biases[i].value;
   }
-  const int32_t isMasked = sequence.allowed.empty() ? 0 : 1;
-  put(isMasked_, 1, &isMasked, 1);
+  put(history_, context_, sequence.ids.data(), sequence.ids.size());
+  put(biasCount_, 1, &staged.biasCount, 1);
+  put(biasId_, maxLogitBiases, staged.biasId, sequence.biases.size());
+  put(biasValue_, maxLogitBiases, staged.biasValue, sequence.biases.size());
+  put(isMasked_, 1, &staged.isMasked, 1);
   put(mask_, maskWords_, sequence.allowed.data(), sequence.allowed.size());
 }
 

@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "runtime/base/Status.h"
+#include "runtime/device/Device.h"
 #include "runtime/plan/Plan_generated.h"
 #include "runtime/stage/Executor.h"
 
@@ -22,8 +24,18 @@ public:
   /// plan only.
   static Result<SequenceTable> create(const fb::Plan &plan, const fb::BlockLayout &layout);
 
-  /// Gives the slot to a new sequence.
-  void start(const SequenceStart &sequence, std::byte *table) const;
+  /// What a start copies from beside its sequence's own memory, until the launch has ended.
+  struct Staged {
+    int32_t biasCount = 0;
+    int32_t isMasked = 0;
+    int32_t biasId[maxLogitBiases];
+    float biasValue[maxLogitBiases];
+  };
+  static constexpr size_t copiesPerStart = 6;
+
+  /// Appends the copies that give the slot to a new sequence.
+  void start(const SequenceStart &sequence, std::byte *table, Staged &staged,
+             std::vector<DeviceCopy> &copies) const;
 
   /// The last sampled id of each slot; empty where the stage keeps none.
   std::span<int32_t> lastIds(std::byte *table) const;

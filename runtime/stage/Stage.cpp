@@ -12,7 +12,7 @@ Stage::Stage(const PlanFile &file, uint32_t index, Device &device, StepBlock ste
              SequenceTable table)
     : file_(file), plan_(file.plan().stages()->Get(index)), index_(index), device_(device),
       step_(std::move(step)), out_(out), table_(table), lines_(file.plan().buckets()->size()),
-      logits_(file.plan().buckets()->size(), -1), operands_(file.plan().buckets()->size()) {}
+      logits_(file.plan().buckets()->size(), -1) {}
 
 std::string_view Stage::name() const { return text(plan_->name()); }
 
@@ -122,8 +122,8 @@ Status Stage::placeWeights(std::optional<uint64_t> seed) {
   return {};
 }
 
-Result<uint64_t> Stage::resolve(const fb::Slot &slot, const Options &options,
-                                Operand &operand) const {
+Result<uint64_t> Stage::resolve(const fb::Slot &slot, uint32_t handoffNumber,
+                                const Options &options, Operand &operand) const {
   using enum fb::SlotKind;
   operand = {nullptr, slot.bytes(), 0, 1, slot.access()};
   switch (slot.kind()) {
@@ -150,9 +150,12 @@ Result<uint64_t> Stage::resolve(const fb::Slot &slot, const Options &options,
     operand.begin = memory_.out.data();
     break;
   case HandoffIn:
-  case HandoffOut:
-    operand.begin = options.rings[slot.object()].data();
+  case HandoffOut: {
+    const fb::Handoff &handoff = *file_.plan().handoffs()->Get(slot.object());
+    operand.begin = options.rings[slot.object()].data() +
+                    handoffNumber % handoff.slots() * handoff.slot_bytes();
     break;
+  }
   case Scratch:
     operand.begin = memory_.scratch.data();
     operand.stride = plan_->scratch_bytes_per_worker();
@@ -182,7 +185,18 @@ Status Stage::checkOwned(const Operand &operand) const {
 }
 
 Status Stage::prepareForward(const fb::Forward &forward, const Options &options) {
-  std::string bucket(bucketName(forward.bucket()));
+  uint32_t bucket = forward.bucket();
+  uint32_t lines = file_.plan().buckets()->Get(bucket)->body() ? options.period : 1;
+  for (uint32_t number = 0; number < lines; ++number)
+    if (Status status = prepareLine(forward, number, options); !status.isOk())
+      return std::move(status).at("forward", bucketName(bucket));
+  if (forward.logits() >= 0)
+    logits_[bucket] = int64_t(forward.buffers()->Get(uint32_t(forward.logits()))->offset());
+  return {};
+}
+
+Status Stage::prepareLine(const fb::Forward &forward, uint32_t handoffNumber,
+                          const Options &options) {
   std::vector<DeviceCommand> commands;
   std::vector<std::vector<Operand>> operands;
   commands.reserve(count(forward.commands()));
@@ -191,18 +205,17 @@ Status Stage::prepareForward(const fb::Forward &forward, const Options &options)
     DeviceCommand command{std::string(text(planned.op())),
                           std::string(text(plan_->kernels()->Get(planned.kernel())->name())),
                           {},
-                          *planned.items()};
+                          *planned.items(),
+                          0};
     std::vector<Operand> touched;
     for (uint32_t s = 0; s < planned.slots()->size(); ++s) {
       Operand operand;
-      Result<uint64_t> address = resolve(*planned.slots()->Get(s), options, operand);
+      Result<uint64_t> address = resolve(*planned.slots()->Get(s), handoffNumber, options, operand);
       if (!address.isOk())
-        return std::move(address)
-            .status()
-            .at("slot", std::to_string(s))
-            .at("command", command.op)
-            .at("forward", bucket);
+        return std::move(address).status().at("slot", std::to_string(s)).at("command", command.op);
       command.slots.push_back(*address);
+      if (planned.slots()->Get(s)->kind() != fb::SlotKind::Scratch)
+        command.bytes += operand.bytes * operand.count;
       if (operand.count > 0)
         touched.push_back(operand);
     }
@@ -210,27 +223,14 @@ Status Stage::prepareForward(const fb::Forward &forward, const Options &options)
     if (options.keepOperands)
       operands.push_back(std::move(touched));
   }
-  Result<LineId> line = device_.prepare(bucket, std::move(commands));
-  if (!line.isOk())
-    return std::move(line).status().at("forward", bucket);
-  lines_[forward.bucket()] = *line;
-  operands_[forward.bucket()] = std::move(operands);
-  if (forward.logits() >= 0)
-    logits_[forward.bucket()] =
-        int64_t(forward.buffers()->Get(uint32_t(forward.logits()))->offset());
+  STRATA_ASSIGN_OR_RETURN(
+      LineId line, device_.prepare(std::string(bucketName(forward.bucket())), std::move(commands)));
+  lines_[forward.bucket()].push_back(line);
+  if (options.keepOperands) {
+    operands_.resize(line + 1);
+    operands_[line] = std::move(operands);
+  }
   return {};
-}
-
-Status Stage::run(const Step &step, std::chrono::nanoseconds stall) {
-  for (const SequenceStart &sequence : step.starts)
-    table_.start(sequence, memory_.table.data());
-  step_.write(step, memory_.step.data());
-  out_.clear(memory_.out.data());
-  Status status = device_.launch(*lines_[step.bucket],
-                                 {step.validRows, step.validSequences, step.validHeadRows}, stall);
-  if (status.isOk())
-    return status;
-  return std::move(status).at("forward", bucketName(step.bucket)).at("stage", name());
 }
 
 const float *Stage::logits(uint32_t bucket) const {
@@ -240,13 +240,16 @@ const float *Stage::logits(uint32_t bucket) const {
 }
 
 uint32_t Stage::bucketOf(LineId line) const {
-  return uint32_t(std::find(lines_.begin(), lines_.end(), line) - lines_.begin());
+  auto found = std::find_if(lines_.begin(), lines_.end(), [&](const std::vector<LineId> &lines) {
+    return std::find(lines.begin(), lines.end(), line) != lines.end();
+  });
+  return uint32_t(found - lines_.begin());
 }
 
-std::span<const Operand> Stage::operands(uint32_t bucket, uint32_t command) const {
-  if (command >= operands_[bucket].size())
+std::span<const Operand> Stage::operands(LineId line, uint32_t command) const {
+  if (line >= operands_.size() || command >= operands_[line].size())
     return {};
-  return operands_[bucket][command];
+  return operands_[line][command];
 }
 
 } // namespace strata

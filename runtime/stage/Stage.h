@@ -2,7 +2,6 @@
 // for every bucket, with each address resolved and checked at load.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -46,6 +45,7 @@ public:
     std::span<const Ring> rings;           ///< One a handoff, allocated by the consumer's device.
     std::span<const uint32_t> blockCounts; ///< One a state group, in the order of stateGroups().
     std::optional<uint64_t> randomWeightsSeed;
+    uint32_t period = 1;       ///< Lines of a body, one for each combination of handoff slots.
     bool keepOperands = false; ///< For operands().
   };
 
@@ -62,13 +62,15 @@ public:
   std::string_view name() const;
   const fb::Stage &plan() const { return *plan_; }
   const StageMemory &memory() const { return memory_; }
-  bool hasForward(uint32_t bucket) const { return lines_[bucket].has_value(); }
+  bool hasForward(uint32_t bucket) const { return !lines_[bucket].empty(); }
+  /// The line that runs `bucket` on the slots of this handoff number.
+  LineId line(uint32_t bucket, uint32_t handoffNumber) const {
+    return lines_[bucket][handoffNumber % lines_[bucket].size()];
+  }
 
-  /// Starts new sequences in the table, writes the step block, clears the out block and runs the
-  /// forward of step.bucket. Errors: those of Device::launch, with the forward and the stage named.
-  Status run(const Step &step, std::chrono::nanoseconds stall);
-
+  const StepBlock &step() const { return step_; }
   const OutBlock &out() const { return out_; }
+  const SequenceTable &table() const { return table_; }
   /// The logits of `bucket`'s forward, one row of the vocabulary a head row; nullptr where it has
   /// none.
   const float *logits(uint32_t bucket) const;
@@ -77,8 +79,8 @@ public:
 
   /// Bucket whose forward is `line` on the device.
   uint32_t bucketOf(LineId line) const;
-  /// What a command touches; with Options::keepOperands only.
-  std::span<const Operand> operands(uint32_t bucket, uint32_t command) const;
+  /// What a command of `line` touches; with Options::keepOperands only.
+  std::span<const Operand> operands(LineId line, uint32_t command) const;
 
 private:
   /// Memory that commands of this stage may be given.
@@ -93,7 +95,9 @@ private:
   Status takeMemory(const Options &options);
   Status placeWeights(std::optional<uint64_t> seed);
   Status prepareForward(const fb::Forward &forward, const Options &options);
-  Result<uint64_t> resolve(const fb::Slot &slot, const Options &options, Operand &operand) const;
+  Status prepareLine(const fb::Forward &forward, uint32_t handoffNumber, const Options &options);
+  Result<uint64_t> resolve(const fb::Slot &slot, uint32_t handoffNumber, const Options &options,
+                           Operand &operand) const;
   Status checkOwned(const Operand &operand) const;
   std::string_view bucketName(uint32_t bucket) const;
 
@@ -106,9 +110,9 @@ private:
   SequenceTable table_;
   StageMemory memory_;
   std::vector<Extent> extents_;
-  std::vector<std::optional<LineId>> lines_; ///< One a bucket of the plan.
-  std::vector<int64_t> logits_;              ///< Offset in the arena, one a bucket; -1: none.
-  std::vector<std::vector<std::vector<Operand>>> operands_; ///< [bucket][command]
+  std::vector<std::vector<LineId>> lines_; ///< [bucket of the plan][handoff number]
+  std::vector<int64_t> logits_;            ///< Offset in the arena, one a bucket; -1: none.
+  std::vector<std::vector<std::vector<Operand>>> operands_; ///< [line][command]
 };
 
 } // namespace strata

@@ -115,9 +115,8 @@ Result<StepBlock> StepBlock::create(const fb::Plan &plan, const fb::BlockLayout 
   return block;
 }
 
-void StepBlock::write(const Step &step, std::byte *block) const {
+void StepBlock::write(const Step &step, uint32_t handoffNumber, std::byte *block) const {
   const uint32_t rows = step.validRows, sequences = step.validSequences, heads = step.validHeadRows;
-  const uint32_t handoffSlot = 0;
   auto putSampling = [&](std::byte *to, auto SamplingParameters::*member) {
     using T = std::remove_reference_t<decltype(step.sampling[0].*member)>;
     for (uint32_t s = 0; s < sequences; ++s)
@@ -136,7 +135,7 @@ void StepBlock::write(const Step &step, std::byte *block) const {
       put(to, &heads, 1);
       break;
     case Source::HandoffSlot:
-      put(to, &handoffSlot, 1);
+      put(to, &handoffNumber, 1);
       break;
     case Source::RowId:
       put(to, step.rowId.data(), rows);

@@ -29,9 +29,9 @@ public:
   /// ever fill it). Reads the plan only.
   static Result<StepBlock> create(const fb::Plan &plan, const fb::BlockLayout &layout);
 
-  /// Copies the valid part of each field to `block`. One step is in flight at a time, so its rows
-  /// travel in slot 0 of every handoff.
-  void write(const Step &step, std::byte *block) const;
+  /// Copies the valid part of each field to `block`. `handoffNumber` says which slots of its
+  /// handoffs the launch uses (Flow::slot).
+  void write(const Step &step, uint32_t handoffNumber, std::byte *block) const;
 
 private:
   enum class Source : uint8_t;
@@ -54,7 +54,7 @@ public:
   /// Errors: as StepBlock::create.
   static Result<OutBlock> create(const fb::Plan &plan, const fb::BlockLayout &layout);
 
-  /// Before a launch: no sequence has a non-finite layer (kernels lower the number).
+  /// As a launch begins, no sequence has a non-finite layer (kernels lower the number).
   void clear(std::byte *block) const;
   /// Lowers `result.nonfiniteLayer` of the first `sequences` to what this stage found; an entry
   /// that is -1 counts as none.

@@ -28,17 +28,25 @@ def placed(split):
 
 
 class Stages(EndToEnd):
+    def answers(self, plan, trace):
+        """What `plan` gives; when it gives it differs, since several steps are under way at once."""
+        steps = ("first_step", "finished_step")
+        return [
+            {key: value for key, value in outcome.items() if key not in steps}
+            for outcome in self.replay(plan, trace)
+        ]
+
     def check_splits(self, model, layers, ids, stage_counts=(2, 3)):
         whole = self.plan(model, *OPTIONS)
         expected = self.logits(whole, ids)
         request = {"prompt": ids[:20], "max_tokens": 12, "ignore_eos": True}
-        generated = self.replay(whole, [request])
+        generated = self.answers(whole, [request])
         for stages in stage_counts:
             for split in splits(layers, stages):
                 with self.subTest(model=model, split=split):
                     plan = self.plan(model, *OPTIONS, *placed(split))
                     self.assert_same_bits(self.logits(plan, ids), expected)
-                    self.assertEqual(self.replay(plan, [request]), generated)
+                    self.assertEqual(self.answers(plan, [request]), generated)
 
     def test_every_split(self):
         ids = np.random.default_rng(5).integers(3, 320, 100).tolist()
@@ -75,8 +83,9 @@ class Stages(EndToEnd):
             }
             for i in range(30)
         ]
-        expected = self.replay(self.plan(path, *OPTIONS), trace)
-        self.assertEqual(self.replay(self.plan(path, *OPTIONS, *placed([1, 1, 1])), trace), expected)
+        expected = self.answers(self.plan(path, *OPTIONS), trace)
+        split = self.plan(path, *OPTIONS, *placed([1, 1, 1]))
+        self.assertEqual(self.answers(split, trace), expected)
 
     def test_the_split_asked_for(self):
         """`explain` names the stages with their layers."""

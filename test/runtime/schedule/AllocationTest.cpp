@@ -48,7 +48,7 @@ TEST(Allocation, NoneInStepsAndCancels) {
       RequestId target = ++launches / 4 + 1;
       if (launches % 16 == 0 && target <= 60 && !ended[target] && ++cancels)
         ok = schedule->cancel(target).isOk();
-      ok = ok && executor.run(step, result).isOk() && schedule->stepDone(result).isOk();
+      ok = ok && executor.run(step, result).isOk() && schedule->launchDone(result).isOk();
     }
     for (; schedule->takeEvent(event); ++events)
       ended[event.request] = event.finish != FinishReason::None;

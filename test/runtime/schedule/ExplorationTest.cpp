@@ -75,7 +75,7 @@ void runOnce(const System &system, Choices &choices) {
     } else {
       Status ran = harness.executor.run(harness.step, harness.result);
       ASSERT_TRUE(ran.isOk()) << ran.toString();
-      ASSERT_TRUE(harness.schedule->stepDone(harness.result).isOk());
+      ASSERT_TRUE(harness.schedule->launchDone(harness.result).isOk());
       out = false;
       harness.takeEvents();
     }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/stage/Flow.h"
+
 namespace strata::test {
 namespace {
 
@@ -36,12 +38,33 @@ FakeExecutor::FakeExecutor(const ScheduleConfig &config)
     rows = std::max(rows, bucket.rows);
   hidden_.resize(rows);
   logits_.resize(size_t{rows} * config.vocabularySize);
+  results_.resize(launchesInFlight(config.stages));
+  for (StepResult &result : results_) {
+    result.id.resize(rows);
+    result.logProbability.resize(rows);
+    result.topId.resize(size_t{rows} * topTokens);
+    result.topLogProbability.resize(size_t{rows} * topTokens);
+    result.nonfiniteLayer.resize(config.maxSequences, -1);
+  }
   for (const ScheduleConfig::Group &group : config.groups)
     pools_.emplace_back(size_t{group.blocks} * group.blockTokens, 0xDEAD);
 }
 
-Status FakeExecutor::run(const Step &step, StepResult &result) {
+Status FakeExecutor::wait(StepResult &result) {
+  if (out_ == 0)
+    return broken("no launch is out");
+  // Moves contents, not memory: both are sized alike.
+  std::swap(result, results_[first_]);
+  first_ = (first_ + 1) % results_.size();
+  --out_;
+  return Status::ok();
+}
+
+Status FakeExecutor::submit(const Step &step) {
   STRATA_RETURN_IF_ERROR(failure_);
+  if (out_ == results_.size())
+    return broken("{} launches are out", out_);
+  StepResult &result = results_[(first_ + out_++) % results_.size()];
   STRATA_RETURN_IF_ERROR(checkShape(step));
   STRATA_RETURN_IF_ERROR(checkStarts(step));
   const ScheduleConfig::Bucket &bucket = config_.buckets[step.bucket];

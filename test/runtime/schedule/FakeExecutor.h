@@ -14,12 +14,15 @@ namespace strata::test {
 
 /// Every row writes hash(id, position) into its block of each group and then reads all that it may
 /// see; its hidden value is a hash of that. The id drawn is a hash of the hidden value, the seed
-/// and the position. Allocates nothing in run(), so that allocations can be counted around it.
+/// and the position. A launch runs as it is submitted. Allocates nothing after construction, so
+/// that allocations can be counted around it.
 class FakeExecutor : public Executor {
 public:
   explicit FakeExecutor(const ScheduleConfig &config);
 
-  Status run(const Step &step, StepResult &result) override;
+  uint32_t stages() const override { return config_.stages; }
+  Status submit(const Step &step) override;
+  Status wait(StepResult &result) override;
   std::span<const float> logits() const override { return {logits_.data(), logitsSize_}; }
   uint32_t blockCount(uint32_t group) const override { return config_.groups[group].blocks; }
 
@@ -42,6 +45,8 @@ private:
   std::vector<int32_t> poisoned_;            ///< [slot]
   std::vector<uint64_t> hidden_;             ///< [row] of the last body.
   uint32_t hiddenRows_ = 0;
+  std::vector<StepResult> results_; ///< A ring: of the launches that are out, oldest first.
+  uint32_t first_ = 0, out_ = 0;
   std::vector<float> logits_;
   size_t logitsSize_ = 0;
   Status failure_;

@@ -114,7 +114,7 @@ bool Harness::launch() {
   checkInvariants();
   Status status = executor.run(step, result);
   EXPECT_TRUE(status.isOk()) << status.toString();
-  status = schedule->stepDone(result);
+  status = schedule->launchDone(result);
   EXPECT_TRUE(status.isOk()) << status.toString();
   takeEvents();
   return !testing::Test::HasFailure();

@@ -183,10 +183,10 @@ TEST(Schedule, ANonFiniteLayerEndsOnlyItsOwnSequence) {
   harness.executor.poison(0, 7);
   ASSERT_TRUE(harness.schedule->next(harness.step));
   ASSERT_TRUE(harness.executor.run(harness.step, harness.result).isOk());
-  ASSERT_TRUE(harness.schedule->stepDone(harness.result).isOk());
+  ASSERT_TRUE(harness.schedule->launchDone(harness.result).isOk());
   ASSERT_TRUE(harness.schedule->next(harness.step));
   ASSERT_TRUE(harness.executor.run(harness.step, harness.result).isOk());
-  ASSERT_TRUE(harness.schedule->stepDone(harness.result).isOk());
+  ASSERT_TRUE(harness.schedule->launchDone(harness.result).isOk());
   TokenEvent event;
   ASSERT_TRUE(harness.schedule->takeEvent(event));
   EXPECT_EQ(event.request, bad);
@@ -228,7 +228,7 @@ TEST(Schedule, ACancelBetweenBodyAndHeadWaitsForTheStep) {
   Harness harness(config);
   RequestId gone = harness.submit(request(2, 4)), stays = harness.submit(request(2, 4, 2));
   ASSERT_TRUE(harness.launch());
-  ASSERT_TRUE(harness.schedule->midStep());
+  ASSERT_EQ(harness.schedule->stepsEnded(), 0u);
   EXPECT_TRUE(harness.schedule->cancel(gone).isOk());
   EXPECT_EQ(harness.schedule->freeSlots(), 0u);
   ASSERT_TRUE(harness.launch());
@@ -243,7 +243,7 @@ TEST(Schedule, AnUntakenTokenOfACancelledRequestIsItsLastEvent) {
   RequestId id = harness.submit(request(2, 4));
   ASSERT_TRUE(harness.schedule->next(harness.step));
   ASSERT_TRUE(harness.executor.run(harness.step, harness.result).isOk());
-  ASSERT_TRUE(harness.schedule->stepDone(harness.result).isOk());
+  ASSERT_TRUE(harness.schedule->launchDone(harness.result).isOk());
   EXPECT_FALSE(harness.schedule->next(harness.step)) << "its event is not taken";
   ASSERT_TRUE(harness.schedule->cancel(id).isOk());
   TokenEvent event;
@@ -268,14 +268,14 @@ TEST(Schedule, DrainRunsWhatWasAccepted) {
 TEST(Schedule, OneLaunchIsOutAtATime) {
   Harness harness(makeConfig({"r4s2"}, 1, 64));
   EXPECT_FALSE(harness.schedule->next(harness.step));
-  EXPECT_EQ(harness.schedule->stepDone(harness.result).code(), StatusCode::FailedPrecondition);
+  EXPECT_EQ(harness.schedule->launchDone(harness.result).code(), StatusCode::FailedPrecondition);
   harness.submit(request(2, 1));
   ASSERT_TRUE(harness.schedule->next(harness.step));
   EXPECT_FALSE(harness.schedule->next(harness.step));
   harness.result.id[0] = 97;
-  EXPECT_THAT(harness.schedule->stepDone(harness.result).message(), HasSubstr("97"));
+  EXPECT_THAT(harness.schedule->launchDone(harness.result).message(), HasSubstr("97"));
   StepResult empty;
-  EXPECT_EQ(harness.schedule->stepDone(empty).code(), StatusCode::Internal);
+  EXPECT_EQ(harness.schedule->launchDone(empty).code(), StatusCode::Internal);
 }
 
 TEST(Schedule, RefusalsNameTheNumbers) {

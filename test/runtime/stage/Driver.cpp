@@ -39,7 +39,7 @@ Driver::Driver(const std::string &planPath, ExecutorOptions options)
     executor_ = std::move(*executor);
 }
 
-void Driver::run(uint32_t bucket, const std::vector<Part> &parts) {
+void Driver::fill(uint32_t bucket, const std::vector<Part> &parts) {
   Step &step = launch_.step;
   step.bucket = bucket;
   step.validRows = step.validHeadRows = 0;
@@ -62,7 +62,12 @@ void Driver::run(uint32_t bucket, const std::vector<Part> &parts) {
     }
   }
   step.queryStart[parts.size()] = int32_t(step.validRows);
-  Status status = executor_->run(step, launch_.result);
+  step.returnsIds = step.validHeadRows > 0;
+}
+
+void Driver::run(uint32_t bucket, const std::vector<Part> &parts) {
+  fill(bucket, parts);
+  Status status = executor_->run(launch_.step, launch_.result);
   ASSERT_TRUE(status.isOk()) << status.toString();
 }
 
@@ -70,6 +75,7 @@ void Driver::runHead(uint32_t bucket, const std::vector<int32_t> &rows) {
   Step &step = launch_.step;
   step.bucket = bucket;
   step.validHeadRows = uint32_t(rows.size());
+  step.returnsIds = false;
   for (size_t i = 0; i < rows.size(); ++i) {
     step.headRow[i] = rows[i];
     step.headSequence[i] = step.rowSequence[size_t(rows[i])];

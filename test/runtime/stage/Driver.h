@@ -33,7 +33,9 @@ public:
     std::vector<int32_t> ids; ///< -1: the id last sampled.
     bool wantsHead = false;   ///< Over its last row, where the bucket has a head.
   };
-  /// Fills the step with `parts` in order; fails the calling test where the launch fails.
+  /// Fills the step with `parts` in order.
+  void fill(uint32_t bucket, const std::vector<Part> &parts);
+  /// fill(), and a launch; fails the calling test where it fails.
   void run(uint32_t bucket, const std::vector<Part> &parts);
   /// Runs a head bucket over rows of the last body.
   void runHead(uint32_t bucket, const std::vector<int32_t> &rows);

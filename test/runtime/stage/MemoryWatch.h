@@ -17,23 +17,26 @@ namespace strata::test {
 
 #if defined(__SANITIZE_ADDRESS__)
 
-/// Poisons a stage's memory except what the command about to run is given. AddressSanitizer tells
-/// the parts of an 8-byte granule apart only at its end, so what a poisoned granule holds of a
-/// neighbour stays readable; the planned places are multiples of that.
+/// Poisons the memory of all stages except what the command about to run is given; one launch is
+/// out at a time. AddressSanitizer tells the parts of an 8-byte granule apart only at its end, so
+/// what a poisoned granule holds of a neighbour stays readable; the planned places are multiples of
+/// that.
 class Poisoner {
 public:
   void operator()(const PlanExecutor &executor, const CommandSite &site) {
-    const StageMemory &memory = executor.stage(site.stage).memory();
     auto forEach = [&](auto apply) {
-      for (std::span<const std::byte> part :
-           {std::span<const std::byte>(memory.arena), std::span<const std::byte>(memory.scratch),
-            std::span<const std::byte>(memory.step), std::span<const std::byte>(memory.out),
-            std::span<const std::byte>(memory.table)})
-        apply(part.data(), part.size());
-      for (auto &state : memory.states)
-        apply(state.data(), state.size());
-      for (auto &segment : memory.segments)
-        apply(segment.data(), segment.size());
+      for (uint32_t stage = 0; stage < executor.stages(); ++stage) {
+        const StageMemory &memory = executor.stage(stage).memory();
+        for (std::span<const std::byte> part :
+             {std::span<const std::byte>(memory.arena), std::span<const std::byte>(memory.scratch),
+              std::span<const std::byte>(memory.step), std::span<const std::byte>(memory.out),
+              std::span<const std::byte>(memory.table)})
+          apply(part.data(), part.size());
+        for (auto &state : memory.states)
+          apply(state.data(), state.size());
+        for (auto &segment : memory.segments)
+          apply(segment.data(), segment.size());
+      }
     };
     if (site.operands.empty()) { // the forward is over
       forEach([](const void *data, size_t bytes) { __asan_unpoison_memory_region(data, bytes); });

@@ -1,0 +1,91 @@
+#include "runtime/stage/Flow.h"
+
+#include <cassert>
+#include <numeric>
+
+namespace strata {
+
+Flow::Flow(uint32_t stages, std::vector<Edge> edges)
+    : stages_(stages), edges_(std::move(edges)), periods_(stages, 1), ended_(stages),
+      returning_(launchesInFlight(stages)) {
+  for (const Edge &edge : edges_)
+    for (uint32_t stage : {edge.producer, edge.consumer})
+      periods_[stage] = std::lcm(periods_[stage], edge.slots);
+  // Each launch in flight may return ids, and the newest that have returned stay to be read again.
+  if (stages > 1)
+    edges_.push_back({stages - 1, 0, launchesInFlight(stages) + 1});
+}
+
+void Flow::submit(const Launch &launch, std::span<const bool> runs, std::span<Leg> legs) {
+  assert(!isFull());
+  for (uint32_t stage = 0; stage < stages_; ++stage) {
+    Leg &leg = legs[stage];
+    leg.runs = runs[stage];
+    leg.waits.clear();
+    leg.signals.clear();
+    leg.idsFrom = leg.idsTo = -1;
+    if (!leg.runs)
+      continue;
+    leg.handoffNumber = uint32_t(bodies_ % periods_[stage]);
+    if (launch.isBody)
+      passHandoffs(stage, leg);
+    if (returnsIds())
+      passIds(launch, stage, leg);
+    leg.signals.push_back({ended(stage), uint32_t(++ended_[stage])});
+  }
+  returning_[submitted_++ % returning_.size()] = launch.returnsIds;
+  bodies_ += launch.isBody;
+  idsSubmitted_ += launch.returnsIds;
+}
+
+// Values wrap around with 32 bits; waits compare them by their distance.
+void Flow::passHandoffs(uint32_t stage, Leg &leg) const {
+  for (uint32_t e = 0; e < edges_.size() - returnsIds(); ++e) {
+    const Edge &edge = edges_[e];
+    if (edge.consumer == stage) {
+      leg.waits.push_back({filled(e), uint32_t(bodies_ + 1)});
+      leg.signals.push_back({freed(e), uint32_t(bodies_ + 1)});
+    }
+    if (edge.producer == stage) {
+      if (bodies_ >= edge.slots)
+        leg.waits.push_back({freed(e), uint32_t(bodies_ + 1 - edge.slots)});
+      leg.signals.push_back({filled(e), uint32_t(bodies_ + 1)});
+    }
+  }
+}
+
+// Each slot holds the ids last sampled for all sequences, so that the newest stands for all before
+// it. A body reads the newest that its host can know of, and frees those before. That the last
+// stage finds a slot free follows: when a step is submitted, those that filled the slots before the
+// newest launchesInFlight() have retired, so that its own body frees them.
+void Flow::passIds(const Launch &launch, uint32_t stage, Leg &leg) {
+  uint32_t slots = edges_[idsEdge()].slots;
+  if (stage == 0 && launch.isBody && idsRetired_ > 0) {
+    if (launch.needsIds) {
+      leg.waits.push_back({filled(idsEdge()), uint32_t(idsRetired_)});
+      leg.idsFrom = int32_t((idsRetired_ - 1) % slots);
+    }
+    leg.signals.push_back({freed(idsEdge()), uint32_t(idsRetired_ - 1)});
+  }
+  if (stage + 1 == stages_ && launch.returnsIds) {
+    if (idsSubmitted_ >= slots)
+      leg.waits.push_back({freed(idsEdge()), uint32_t(idsSubmitted_ + 1 - slots)});
+    leg.signals.push_back({filled(idsEdge()), uint32_t(idsSubmitted_ + 1)});
+    leg.idsTo = int32_t(idsSubmitted_ % slots);
+  }
+}
+
+void Flow::retire() {
+  assert(inFlight() > 0);
+  idsRetired_ += returning_[retired_++ % returning_.size()];
+}
+
+Flow::TimelineKind Flow::kindOf(uint32_t timeline, uint32_t &of) const {
+  auto handoffs = 2 * uint32_t(edges_.size());
+  of = timeline < handoffs ? timeline / 2 : timeline - handoffs;
+  if (timeline >= handoffs)
+    return TimelineKind::Ended;
+  return timeline % 2 == 0 ? TimelineKind::Filled : TimelineKind::Freed;
+}
+
+} // namespace strata
