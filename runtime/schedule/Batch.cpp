@@ -103,7 +103,9 @@ void Schedule::chooseGroup(Batch &batch) {
   std::ranges::sort(ready_, {}, [](const Sequence *sequence) {
     return std::pair(sequence->lastStep, sequence->event.request);
   });
-  auto most = static_cast<uint32_t>(ceilDiv(generating, config_.stages));
+  // As many groups as stages, of sizes that differ by one.
+  auto most = static_cast<uint32_t>(std::min(ceilDiv(generating, config_.stages),
+                                             ceilDiv(ready_.size(), config_.stages - groupsOut_)));
   for (Sequence *sequence : ready_) {
     auto size = static_cast<uint32_t>(batch.parts.size());
     if (size == most || buckets_.rowsFor(size + 1) <= size)

@@ -5,9 +5,7 @@
 #include "runtime/stage/Flow.h"
 
 namespace strata::test {
-namespace {
 
-/// The finaliser of SplitMix64 over a running value.
 uint64_t mix(uint64_t value, uint64_t next) {
   value = (value ^ next) + 0x9E3779B97F4A7C15;
   value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9;
@@ -15,15 +13,17 @@ uint64_t mix(uint64_t value, uint64_t next) {
   return value ^ (value >> 31);
 }
 
-uint64_t stateOf(int32_t id, int32_t position) { return mix(mix(1, id), position); }
-
 uint32_t firstVisible(const ScheduleConfig::Group &group, uint32_t position) {
   return group.window && position >= group.window ? position - group.window + 1 : 0;
 }
 
-int32_t draw(uint64_t hidden, uint64_t seed, uint32_t position, uint32_t vocabulary) {
-  return static_cast<int32_t>(mix(mix(hidden, seed), position) % vocabulary);
+int32_t draw(uint64_t hidden, uint64_t seed, uint32_t length, uint32_t vocabulary) {
+  return static_cast<int32_t>(mix(mix(hidden, seed), length) % vocabulary);
 }
+
+namespace {
+
+uint64_t stateOf(int32_t id, int32_t position) { return mix(mix(1, id), position); }
 
 template <class... Args> Status broken(fmt::format_string<Args...> format, Args &&...args) {
   return makeError(StatusCode::Internal, format, std::forward<Args>(args)...);

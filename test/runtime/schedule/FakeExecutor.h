@@ -52,6 +52,13 @@ private:
   Status failure_;
 };
 
+/// The finaliser of SplitMix64 over a running value.
+uint64_t mix(uint64_t value, uint64_t next);
+/// First position that a row at `position` sees.
+uint32_t firstVisible(const ScheduleConfig::Group &group, uint32_t position);
+/// The id that a hidden value stands for, where the sequence then has `length` tokens.
+int32_t draw(uint64_t hidden, uint64_t seed, uint32_t length, uint32_t vocabulary);
+
 /// What the fake model gives without any schedule: the hidden value at `position` of `ids`.
 uint64_t hiddenAt(const ScheduleConfig &config, std::span<const int32_t> ids, uint32_t position);
 float fakeLogit(uint64_t hidden, uint32_t id);
