@@ -320,7 +320,8 @@ void addHead(ForwardBuilder &build, fb::StageT &stage) {
   build.logits("logits");
 }
 
-void addForward(fb::StageT &stage, const fb::BucketT &bucket, uint32_t index) {
+/// Stage `number`'s forward of bucket `index`.
+void addForward(fb::StageT &stage, uint32_t number, const fb::BucketT &bucket, uint32_t index) {
   if (!bucket.body && !stage.has_head)
     return;
   ForwardBuilder build(stage, index);
@@ -337,15 +338,15 @@ void addForward(fb::StageT &stage, const fb::BucketT &bucket, uint32_t index) {
                     {"embedding", "residual", "row_id", "row_sequence", "sequence_slot", "last_id",
                      uint64_t(M::hidden), uint64_t(M::vocabulary), bits(1)});
     else
-      build.command(
-          "copy_rows", perRow, "receive", -1,
-          {Operand(SlotKind::HandoffIn, 0, 0, rows * rowBytes), "residual", uint64_t(M::hidden)});
+      build.command("copy_rows", perRow, "receive", -1,
+                    {Operand(SlotKind::HandoffIn, number - 1, 0, rows * rowBytes), "residual",
+                     uint64_t(M::hidden)});
     for (uint32_t i = stage.first_layer; i < stage.end_layer; ++i)
       addLayer(build, stage, i);
     if (!stage.has_head)
-      build.command(
-          "copy_rows", perRow, "send", -1,
-          {"residual", Operand(SlotKind::HandoffOut, 0, 0, rows * rowBytes), uint64_t(M::hidden)});
+      build.command("copy_rows", perRow, "send", -1,
+                    {"residual", Operand(SlotKind::HandoffOut, number, 0, rows * rowBytes),
+                     uint64_t(M::hidden)});
   }
   if (bucket.head && stage.has_head) {
     for (const char *name : {"h", "hn"})
@@ -405,8 +406,10 @@ fb::PlanT tinyPlan(const TinyOptions &options) {
     stage->name = "s" + std::to_string(s);
     stage->target = options.target.empty() ? "cpu:" + std::string(cpu::isaName(cpu::hostIsa()))
                                            : options.target;
-    stage->first_layer = s;
-    stage->end_layer = s + 1 == options.stages ? M::layers : s + 1;
+    // From three stages on the head has one to itself, from four on the embedding too.
+    uint32_t before = options.stages > 3 ? 1 : 0;
+    stage->first_layer = s > before ? s - before : 0;
+    stage->end_layer = s + 1 == options.stages ? M::layers : s + 1 - before;
     stage->has_embedding = s == 0;
     stage->has_head = s + 1 == options.stages;
     stage->scratch_bytes_per_worker = std::max(cpu::scratchBytes("linear.f32", M::hidden),
@@ -446,21 +449,23 @@ fb::PlanT tinyPlan(const TinyOptions &options) {
                             {"is_masked", "i32", M::sequences},
                             {"mask", "u32", M::sequences * maskWords(M::vocabulary)}});
     addWeights(*stage);
-    addState(*stage);
+    if (stage->first_layer < stage->end_layer)
+      addState(*stage);
     for (uint32_t b = 0; b < plan.buckets.size(); ++b)
-      addForward(*stage, *plan.buckets[b], b);
+      addForward(*stage, s, *plan.buckets[b], b);
     for (auto &weight : stage->weights) {
       uint64_t &bytes = plan.segments[weight->segment]->bytes;
       bytes = std::max(bytes, weight->offset + weight->bytes);
     }
     plan.stages.push_back(std::move(stage));
   }
-  if (options.stages == 2) {
+  for (uint32_t s = 0; s + 1 < options.stages; ++s) {
     plan.handoffs.push_back(std::make_unique<fb::HandoffT>());
     auto &handoff = *plan.handoffs.back();
-    handoff.name = "s0 to s1";
-    handoff.consumer = 1;
-    handoff.slots = 2;
+    handoff.name = "s" + std::to_string(s) + " to s" + std::to_string(s + 1);
+    handoff.producer = s;
+    handoff.consumer = s + 1;
+    handoff.slots = options.slots;
     handoff.row_bytes = M::hidden * 4;
     handoff.slot_bytes = maxRows * handoff.row_bytes;
   }

@@ -34,8 +34,9 @@ struct TinyModel {
 enum TinyBucket : uint32_t { R1S1, R2S2, R4S1, H1, H2 };
 
 struct TinyOptions {
-  uint32_t stages = 1; ///< 1, or 2 with one layer each.
+  uint32_t stages = 1; ///< 1 to 4: both layers, one each, the head apart, the embedding too.
   std::string target;  ///< Empty: this CPU's.
+  uint32_t slots = 2;  ///< Of every handoff.
 };
 
 /// Everything but the segments' names and places, which writeTinyPlan() fills.

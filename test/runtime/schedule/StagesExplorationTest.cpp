@@ -1,6 +1,6 @@
 // Every order in which host and stages of a small system can act, through the schedule and the flow
-// that the runtime links: no row is lost, no slot reused too early, and nothing waits for ever. A
-// recorded order is put through them too (TraceTest.cpp).
+// that the runtime links: no row is lost, no slot reused too early, and nothing waits for ever. The
+// orders that threads really take are put through them in TraceTest.cpp.
 #include <optional>
 #include <string>
 #include <unordered_set>
