@@ -91,6 +91,8 @@ Result<Completion> complete(Engine &engine, Request request, StopFilter stops,
           completion.firstToken = completion.lastToken;
         completion.ids.push_back(event.id);
         stream.push(event.id, event.finish == FinishReason::Stop);
+        if (print && std::ferror(stdout) != 0) // nobody sees the rest
+          return makeError(StatusCode::Internal, "standard output cannot be written");
       }
       if (event.finish == FinishReason::Stop)
         completion.finishReason = "stop";

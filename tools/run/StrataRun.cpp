@@ -1,6 +1,7 @@
 // strata-run: runs plans. This file finds the command; each command is a file of its own.
 #include <cstdio>
 #include <filesystem>
+#include <iostream>
 
 #include "runtime/plan/PlanFile.h"
 #include "tools/run/Commands.h"
@@ -49,6 +50,14 @@ int fail(ExitCode code, const std::string &message) {
   return static_cast<int>(code);
 }
 
+/// What the streams say at the end. An error of an earlier flush stays in the stream, where a last
+/// one has nothing left to write.
+int finish() {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+    return fail(ExitCode::Internal, "standard output cannot be written");
+  return static_cast<int>(ExitCode::Success);
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -69,7 +78,10 @@ int main(int argc, char **argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success &request) { // --help, --version
-    return app.exit(request);
+    int code = app.exit(request);
+    std::cout.flush();
+    return code != 0 || std::cout ? code
+                                  : fail(ExitCode::Internal, "standard output cannot be written");
   } catch (const CLI::ParseError &error) {
     return fail(ExitCode::Usage, error.what());
   }
@@ -83,8 +95,5 @@ int main(int argc, char **argv) {
     return static_cast<int>(ExitCode::Interrupted); // the command has said it in its output
   if (!status.isOk())
     return fail(exitCodeOf(status.code()), status.toString());
-  // An error of an earlier flush stays in the stream, where this one has nothing left to write.
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
-    return fail(ExitCode::Internal, "standard output cannot be written");
-  return static_cast<int>(ExitCode::Success);
+  return finish();
 }

@@ -103,9 +103,10 @@ class WithAPlan(EndToEnd):
             self.assertGreaterEqual(done["timings"][f"{key}_seconds"], 0)
 
     def test_output_that_cannot_be_written(self):
-        for more in ((), ("--json",)):
-            with self.subTest(more), open("/dev/full", "w") as full:
-                command = [TOOLS["strata-run"], "generate", self.tiny, "a text", *more]
+        generate = ("generate", self.tiny, "a text")
+        for arguments in (generate, (*generate, "--json"), ("--help",), ("--version",)):
+            with self.subTest(arguments), open("/dev/full", "w") as full:
+                command = [TOOLS["strata-run"], *arguments]
                 done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
                 self.assertEqual(done.returncode, 1, done.stderr)
                 self.assertIn("standard output cannot be written", done.stderr)
