@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "runtime/base/CheckedMath.h"
+#include "runtime/base/HostMemory.h"
 
 namespace strata {
 namespace {
@@ -80,6 +81,13 @@ Result<std::byte *> CpuDevice::allocate(std::string_view what, uint64_t bytes) {
     return makeError(StatusCode::InvalidArgument, "{} asks for {} bytes", what, bytes)
         .at("device", name());
   uint64_t rounded = alignUp(bytes, pageBytes);
+  // Beyond what is there the kernel would not refuse but end some process.
+  if (uint64_t available = availableHostBytes(); rounded > available)
+    return makeError(StatusCode::ResourceExhausted,
+                     "{} takes {} bytes of memory, {} are available; fewer --max-seqs or a smaller "
+                     "--max-context takes less (strata-run explain prints the table)",
+                     what, rounded, available)
+        .at("device", name());
   // Populated, so that what was promised is there and no page is found missing during a step.
   void *address = ::mmap(nullptr, rounded, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
