@@ -232,7 +232,8 @@ bool CpuDevice::Queue::runLaunch(uint32_t number) {
     std::memcpy(copy.to, copy.from, copy.bytes);
   at(Idle, number, 0);
   ended.advance(number + 1);
-  for (const TimelineValue &signal : launch.signals) // the last gives `launch` back
+  // The last signal gives `launch` back: nothing of it is looked at after.
+  for (const TimelineValue signal : std::span(launch.signals.data(), launch.signals.size()))
     signal.timeline->advance(signal.value);
   return true;
 }

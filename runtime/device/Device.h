@@ -105,9 +105,9 @@ public:
   void lock() { isLocked_ = true; }
 
   /// Queues a launch and returns at once; it runs after those queued before. `launch` stays as it
-  /// is until its signals are given. As many launches may be queued as the device was made for.
-  /// Allocates nothing unless it fails. Errors: Internal (an unknown line, a full queue), or
-  /// whatever the device has failed with.
+  /// is until its last signal is given, and its timelines outlive the device. As many launches may
+  /// be queued as the device was made for. Allocates nothing unless it fails. Errors: Internal (an
+  /// unknown line, a full queue), or whatever the device has failed with.
   virtual Status enqueue(const DeviceLaunch &launch) = 0;
 
   /// The host's wait for a value that launches of this device advance to: true when it is reached,

@@ -24,10 +24,11 @@ std::unique_ptr<CpuDevice> makeDevice(uint32_t workers, uint32_t depth = 1) {
 
 /// Runs `line` once, to its end.
 Status launch(Device &device, LineId line, const ItemCounts &counts) {
-  Timeline ended;
-  DeviceLaunch launch{.line = line, .counts = counts, .signals = {{&ended, 1}}};
+  static Timeline ended; // outlives every device
+  static uint32_t launches = 0;
+  DeviceLaunch launch{.line = line, .counts = counts, .signals = {{&ended, launches + 1}}};
   STRATA_RETURN_IF_ERROR(device.enqueue(launch));
-  STRATA_ASSIGN_OR_RETURN(bool isReached, device.wait({&ended, 1}, 30s));
+  STRATA_ASSIGN_OR_RETURN(bool isReached, device.wait({&ended, ++launches}, 30s));
   EXPECT_TRUE(isReached);
   return {};
 }
@@ -120,6 +121,8 @@ TEST(CpuDevice, UnknownKernelIsNamed) {
 
 // Launches wait for timelines and copy around their line, in order.
 TEST(CpuDevice, ALaunchWaitsCopiesAndSignals) {
+  Timeline given, ended;
+  std::vector<DeviceLaunch> launches(2);
   auto device = makeDevice(1, 2);
   auto memory = device->allocate("rows", 256);
   ASSERT_TRUE(memory.isOk());
@@ -128,8 +131,6 @@ TEST(CpuDevice, ALaunchWaitsCopiesAndSignals) {
   auto line = device->prepare("double", {{"double", "add", {at, at, at, 4}, {1, 0, 0, 0}}});
   ASSERT_TRUE(line.isOk());
   float in[2][4] = {{1, 2, 3, 4}, {5, 6, 7, 8}}, out[2][4] = {};
-  Timeline given, ended;
-  std::vector<DeviceLaunch> launches(2);
   for (uint32_t i = 0; i < 2; ++i) {
     launches[i] = {.line = *line,
                    .counts = {.rows = 1},
