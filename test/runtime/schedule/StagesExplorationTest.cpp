@@ -212,23 +212,23 @@ protected:
   uint32_t slots() const { return GetParam().second; }
 };
 
-TEST_P(Stages, APromptOfFourChunks) {
+TEST_P(Stages, Row11APromptOfFourChunks) {
   System system = makeSystem(stages(), slots(), {"r2s2"}, {request(7, 1, 1)});
   EXPECT_GT(explore(system), stages() * 10u);
 }
 
-TEST_P(Stages, HeadsAlone) {
+TEST_P(Stages, Row11HeadsAlone) {
   System system = makeSystem(stages(), slots(), {"b2s1", "h1"}, {request(3, 2, 1)});
   EXPECT_GT(explore(system), stages() * 10u);
 }
 
-TEST_P(Stages, TwoRequestsAndACancel) {
+TEST_P(Stages, Row11TwoRequestsAndACancel) {
   System system = makeSystem(stages(), slots(), {"r2s2"}, {request(3, 2, 1), request(1, 2, 2)});
   system.cancels = true;
   EXPECT_GT(explore(system), stages() * 10u);
 }
 
-TEST_P(Stages, AFaultHoldsBackOnlyWhatFollows) {
+TEST_P(Stages, Row11AFaultHoldsBackOnlyWhatFollows) {
   System system = makeSystem(stages(), slots(), {"r2s2"}, {request(3, 1, 1), request(3, 1, 2)});
   system.faults = true;
   EXPECT_GT(explore(system), stages() * 10u);
@@ -242,7 +242,7 @@ INSTANTIATE_TEST_SUITE_P(, Stages,
                          });
 
 // The exploration can fail: a flow whose handoffs have fewer slots than it believes loses rows.
-TEST(StagesExploration, FindsASlotThatIsReusedTooEarly) {
+TEST(StagesExploration, Row12FindsASlotThatIsReusedTooEarly) {
   StagedModel model(makeSystem(2, 2, {"r2s2"}, {}).config, 2);
   auto schedule = std::move(*Schedule::create(makeSystem(2, 2, {"r2s2"}, {}).config));
   ASSERT_TRUE(schedule->submit(request(7, 1, 1)).isOk());

@@ -195,7 +195,7 @@ protected:
   ScheduleConfig config_;
 };
 
-TEST_P(Traced, StagesGiveWhatOneGivesInAnOrderThatIsAllowed) {
+TEST_P(Traced, Row29StagesGiveWhatOneGivesInAnOrderThatIsAllowed) {
   auto [stages, slots] = GetParam();
   Trace one;
   Outcomes expected;

@@ -122,7 +122,7 @@ protected:
   TemporaryFolder folder_;
 };
 
-TEST_P(Fault, AtEveryCallIsNamedAndReleasesEverything) {
+TEST_P(Fault, Row27AtEveryCallIsNamedAndReleasesEverything) {
   size_t threads = threadsNow();
   Faults none;
   Status status = run(none);

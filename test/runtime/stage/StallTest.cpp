@@ -42,7 +42,7 @@ protected:
   std::atomic<bool> release_{false};
 };
 
-TEST_F(Stall, OneStageNamesItsCommand) {
+TEST_F(Stall, Row13OneStageNamesItsCommand) {
   write(1);
   auto driver = boot(0);
   ASSERT_TRUE(driver->isBooted()) << driver->status().toString();
@@ -60,7 +60,7 @@ TEST_F(Stall, OneStageNamesItsCommand) {
 }
 
 // Stage 1 hangs; stage 0 has filled both slots and waits for one.
-TEST_F(Stall, TheReportIsOfWhatEveryStageIsAt) {
+TEST_F(Stall, Row14TheReportIsOfWhatEveryStageIsAt) {
   write(2);
   auto driver = boot(1);
   ASSERT_TRUE(driver->isBooted()) << driver->status().toString();
