@@ -9,10 +9,12 @@
 #include "mlir/IR/Remarks.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/Support/Regex.h"
 #include "llvm/Support/ThreadPool.h"
 
 #include "codegen/TextCheck.h"
+#include "codegen/select/Selection.h"
 #include "codegen/targets/Target.h"
 #include "codegen/write/Writer.h"
 #include "ir/Strata.h"
@@ -20,6 +22,7 @@
 #include "passes/Passes.h"
 #include "runtime/base/OutputFile.h"
 #include "runtime/checkpoint/Checkpoint.h"
+#include "runtime/plan/MemoryPage.h"
 #include "runtime/plan/MemoryTable.h"
 #include "runtime/plan/PlanFile.h"
 
@@ -143,9 +146,11 @@ Result<Source> importSource(MLIRContext &context, const CompileOptions &options,
                      options.checkpoint, options.model);
   Source source;
   STRATA_ASSIGN_OR_RETURN(source.checkpoint, Checkpoint::open(options.model));
-  if (source.checkpoint->format() == CheckpointFormat::ConfigOnly && options.weights != "none")
+  if (source.checkpoint->format() == CheckpointFormat::ConfigOnly && options.weights != "none" &&
+      !options.dryRun)
     return makeError(StatusCode::InvalidArgument,
-                     "'{}' has no weights; say so: --weights=none --weight-type T", options.model);
+                     "'{}' has no weights; say so: --weights=none --weight-type T, or --dry-run",
+                     options.model);
   Result<ImportedModel> imported = importModel(context, *source.checkpoint, options.import);
   if (!imported.isOk()) {
     const Status &status = imported.status();
@@ -218,21 +223,153 @@ Status checkOutput(const CompileOptions &options) {
   return Status::ok();
 }
 
+Status explainPlan(const fb::Plan &plan, Explain explain) {
+  std::string table = explain == Explain::Html   ? memoryPageHtml(plan)
+                      : explain == Explain::Json ? memoryTableJson(plan) + "\n"
+                                                 : memoryTableText(plan);
+  bool written = std::fwrite(table.data(), 1, table.size(), stdout) == table.size();
+  return written && std::fflush(stdout) == 0
+             ? Status::ok()
+             : makeError(StatusCode::Internal, "standard output cannot be written");
+}
+
+/// Whether each device holds all that its stage takes; what a worker takes is for the runtime to
+/// add.
+Status checkDevices(ir::ModelOp model, const fb::Plan &plan) {
+  std::vector<MemoryEntry> entries = memoryEntries(plan);
+  for (auto [stage, capacity] : llvm::enumerate(model.getDeviceBytes())) {
+    uint64_t taken = 0;
+    for (const MemoryEntry &entry : entries)
+      if (entry.stage == stage && entry.per.empty())
+        taken += entry.bytes;
+    if (capacity != 0 && taken > static_cast<uint64_t>(capacity))
+      return makeError(StatusCode::ResourceExhausted,
+                       "stage {} takes {} bytes, its device has {}: short by {}; a smaller "
+                       "--max-context, --max-seqs or --max-batch-tokens gives room\n{}",
+                       stage, taken, capacity, taken - static_cast<uint64_t>(capacity),
+                       memoryTableText(plan));
+  }
+  return Status::ok();
+}
+
+/// Says which ops no kernel of their target runs.
+void noteMissingKernels(ir::ModelOp model, const CompileOptions &options) {
+  for (ir::StageOp stage : model.getOps<ir::StageOp>()) {
+    Result<Target> target = findTarget(stage.getDevice().str());
+    llvm::MapVector<StringRef, std::pair<int64_t, std::string>> missing; // to count and one op
+    stage.walk([&](ir::DispatchOp dispatch) {
+      StringRef kernel = kernelName(dispatch.getKernel());
+      if (cpu::findKernel({kernel.data(), kernel.size()}, target->isa))
+        return;
+      auto &[count, op] = missing[kernel];
+      ++count;
+      op = dispatch.getLabel().str();
+    });
+    for (const auto &[kernel, use] : missing)
+      options.note(fmt::format("stage '{}': {} commands, such as '{}', have no kernel on {}: '{}'",
+                               stage.getSymName().str(), use.first, use.second,
+                               stage.getDevice().str(), kernel.str()));
+  }
+}
+
 Status finishPlan(const Source &source, const CompileOptions &options) {
   STRATA_ASSIGN_OR_RETURN(ir::ModelOp model, onlyModel(*source.module, options.model));
+  STRATA_ASSIGN_OR_RETURN(flatbuffers::DetachedBuffer described, describePlan(model));
+  const fb::Plan &description = *fb::GetPlan(described.data());
+  STRATA_RETURN_IF_ERROR(checkDevices(model, description));
+  if (options.dryRun) {
+    noteMissingKernels(model, options);
+    return explainPlan(description, options.explain);
+  }
   WriteOptions write;
   write.path = options.output;
   write.weights = options.weights;
   write.progress = options.progress;
   STRATA_RETURN_IF_ERROR(writePlan(model, source.checkpoint.get(), write));
-  if (!options.explain)
+  if (options.explain == Explain::No)
     return Status::ok();
   STRATA_ASSIGN_OR_RETURN(std::shared_ptr<const PlanFile> plan, PlanFile::open(options.output));
-  std::string table = memoryTableText(plan->plan());
-  bool written = std::fwrite(table.data(), 1, table.size(), stdout) == table.size();
-  return written && std::fflush(stdout) == 0
-             ? Status::ok()
-             : makeError(StatusCode::Internal, "standard output cannot be written");
+  return explainPlan(plan->plan(), options.explain);
+}
+
+/// Of one compilation.
+class Session {
+public:
+  explicit Session(const CompileOptions &options)
+      : options(options), context(makeRegistry(), MLIRContext::Threading::DISABLED),
+        threads(llvm::hardware_concurrency(options.threads)), diagnostics(context, options) {
+    if (options.threads != 1)
+      context.setThreadPool(threads);
+    context.loadAllAvailableDialects();
+    context.printOpOnDiagnostic(false); // a stage is hundreds of lines
+  }
+
+  Result<Source> read() {
+    STRATA_RETURN_IF_ERROR(enableRemarks(context, options.remarksFilter));
+    Result<Source> source = isModelText(options.model)
+                                ? readText(context, options, diagnostics)
+                                : importSource(context, options, diagnostics);
+    if (source.isOk() && options.dryRun) {
+      STRATA_ASSIGN_OR_RETURN(ir::ModelOp model, onlyModel(*source->module, options.model));
+      model->setAttr(dryRunAttribute, UnitAttr::get(&context));
+    }
+    return source;
+  }
+  Status runPasses(const Source &source, std::string_view until) {
+    return runPipeline(*source.module, options, until, diagnostics);
+  }
+
+private:
+  static DialectRegistry makeRegistry() {
+    DialectRegistry registry;
+    registry.insert<ir::StrataDialect>();
+    return registry;
+  }
+
+  const CompileOptions &options;
+  MLIRContext context;
+  llvm::DefaultThreadPool threads;
+  Diagnostics diagnostics;
+};
+
+/// Plans with `rows` rows: 0 where that does not fit, else the most tokens that all sequences hold.
+Result<int64_t> tokensWhereItFits(CompileOptions options, int64_t rows) {
+  options.import.maxRows = rows;
+  options.note = [](const std::string &) {};
+  options.remarksFilter.clear();
+  Session session(options);
+  STRATA_ASSIGN_OR_RETURN(Source source, session.read());
+  STRATA_ASSIGN_OR_RETURN(ir::ModelOp model, onlyModel(*source.module, options.model));
+  Status status = session.runPasses(source, "");
+  if (status.isOk()) {
+    STRATA_ASSIGN_OR_RETURN(flatbuffers::DetachedBuffer plan, describePlan(model));
+    status = checkDevices(model, *fb::GetPlan(plan.data()));
+  }
+  if (status.isOk())
+    return model.getMaxContext() * model.getMaxSequences();
+  // One row must fit; what stands in its way is the answer.
+  if (status.code() != StatusCode::ResourceExhausted || rows == 1)
+    return status;
+  return 0;
+}
+
+/// The largest number of rows that fits, where one more does not (or is of no use, since the
+/// sequences hold no more tokens).
+Result<int64_t> largestBatch(const CompileOptions &options) {
+  for (const ImportDevice &device : options.import.devices)
+    if (device.bytes == 0)
+      return makeError(StatusCode::InvalidArgument,
+                       "--max-batch-tokens auto fills the devices, so each needs a size: "
+                       "--devices cpu:4GiB");
+  STRATA_ASSIGN_OR_RETURN(int64_t tokens, tokensWhereItFits(options, 1));
+  int64_t known = 1, limit = std::min<int64_t>(tokens, maxBatchTokens) + 1;
+  // Doubling first: planning many rows that cannot fit costs the most.
+  for (int64_t step = 2; limit - known > 1; step *= 2) {
+    int64_t middle = step < limit ? step : known + (limit - known) / 2;
+    STRATA_ASSIGN_OR_RETURN(int64_t fits, tokensWhereItFits(options, middle));
+    (fits ? known : limit) = middle;
+  }
+  return known;
 }
 
 } // namespace
@@ -241,26 +378,21 @@ bool isModelText(const std::string &path) {
   return std::filesystem::path(path).extension() == ".mlir";
 }
 
-Status compileModel(const CompileOptions &options) {
+Status compileModel(const CompileOptions &given) {
+  CompileOptions options = given;
   STRATA_RETURN_IF_ERROR(checkOutput(options));
-  DialectRegistry registry;
-  registry.insert<ir::StrataDialect>();
-  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
-  llvm::DefaultThreadPool threads(llvm::hardware_concurrency(options.threads));
-  if (options.threads != 1)
-    context.setThreadPool(threads);
-  context.loadAllAvailableDialects();
-  context.printOpOnDiagnostic(false); // a stage is hundreds of lines
-  Diagnostics diagnostics(context, options);
-  STRATA_RETURN_IF_ERROR(enableRemarks(context, options.remarksFilter));
-  Result<Source> read = isModelText(options.model) ? readText(context, options, diagnostics)
-                                                   : importSource(context, options, diagnostics);
-  if (!read.isOk())
-    return std::move(read).status();
-  Source source = *std::move(read);
-
   bool writesText = options.emit != Emit::Plan || !options.emitAfter.empty();
-  if (writesText && options.explain)
+  if (options.dryRun && (writesText || !options.output.empty()))
+    return makeError(StatusCode::InvalidArgument,
+                     "--dry-run writes nothing: leave out -o, --emit and --emit-after");
+  if (options.largestBatch) {
+    STRATA_ASSIGN_OR_RETURN(options.import.maxRows, largestBatch(options));
+    options.note(fmt::format("--max-batch-tokens auto is {} here", options.import.maxRows));
+  }
+  Session session(options);
+  STRATA_ASSIGN_OR_RETURN(Source source, session.read());
+
+  if (writesText && options.explain != Explain::No)
     return makeError(StatusCode::InvalidArgument,
                      "--explain prints a plan's memory table, but --emit writes no plan; leave one "
                      "out");
@@ -269,18 +401,19 @@ Status compileModel(const CompileOptions &options) {
                              : options.emit == Emit::Placed ? placedLevelPass
                                                             : plannedLevelPass;
     if (options.emit != Emit::Model || !options.emitAfter.empty())
-      STRATA_RETURN_IF_ERROR(runPipeline(*source.module, options, until, diagnostics));
+      STRATA_RETURN_IF_ERROR(session.runPasses(source, until));
     return writeText(*source.module, options.output);
   }
-  if (options.output.empty())
+  if (options.output.empty() && !options.dryRun)
     return makeError(StatusCode::InvalidArgument, "-o names the plan to write");
-  if (isModelText(options.model) && !source.checkpoint && options.weights != "none")
+  if (isModelText(options.model) && !source.checkpoint && options.weights != "none" &&
+      !options.dryRun)
     return makeError(
         StatusCode::InvalidArgument,
         "'{}' names tensors; --checkpoint says where they are, or --weights=none leaves "
         "them out",
         options.model);
-  STRATA_RETURN_IF_ERROR(runPipeline(*source.module, options, "", diagnostics));
+  STRATA_RETURN_IF_ERROR(session.runPasses(source, ""));
   return finishPlan(source, options);
 }
 

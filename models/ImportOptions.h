@@ -29,5 +29,7 @@ struct ImportOptions {
 
 /// The context of a plan where nobody asks for one.
 constexpr int64_t defaultMaxContext = 8192;
+/// Rows of a bucket that anybody may ask for.
+constexpr int64_t maxBatchTokens = int64_t(1) << 16;
 
 } // namespace strata

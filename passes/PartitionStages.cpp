@@ -176,25 +176,78 @@ private:
     auto wouldFit = [&](int64_t context, int64_t sequences) {
       for (auto [unit, layer] : llvm::zip(problem.units, layers))
         unit.stateBytes = stateBytes(model, layer, context, sequences);
-      return model.getSplit() ? fits(problem, cuts) : planner::partition(problem).has_value();
+      return fitsAnyhow(model, problem, cuts);
+    };
+    SmallVector<std::string> changes;
+    auto offer = [&](StringRef what, int64_t fits, int64_t now) {
+      if (fits > 0)
+        changes.push_back(llvm::formatv(what.str().c_str(), fits, now).str());
     };
     int64_t context = model.getMaxContext(), sequences = model.getMaxSequences();
     int64_t lessContext =
         largestThatFits(context, [&](int64_t tokens) { return wouldFit(tokens, sequences); });
     int64_t lessSequences =
         largestThatFits(sequences, [&](int64_t count) { return wouldFit(context, count); });
-    if (lessContext > 0)
-      diagnostic << "a context of " << lessContext << " tokens instead of " << context
-                 << " would fit";
-    if (lessContext > 0 && lessSequences > 0)
-      diagnostic << ", and so would ";
-    if (lessSequences > 0)
-      diagnostic << lessSequences << " sequences instead of " << sequences
-                 << (lessContext > 0 ? "" : " would fit");
-    if (lessContext == 0 && lessSequences == 0)
-      diagnostic << "a smaller context cannot help; use another device, a smaller weight type or a "
-                    "smaller --max-batch-tokens";
+    offer("a context of {0} tokens instead of {1}", lessContext, context);
+    offer("{0} sequences instead of {1}", lessSequences, sequences);
+    offer("a chunk of {0} rows instead of {1}", largestChunkThatFits(model, cuts),
+          model.getMaxRows());
+    int64_t each = leastDeviceThatFits(model, layers, cuts);
+    if (each > 0)
+      changes.push_back(llvm::formatv("devices of {0} bytes each", each).str());
+    if (changes.empty())
+      return diagnostic << "no smaller context, batch or chunk fits";
+    llvm::interleave(
+        changes, [&](const std::string &change) { diagnostic << change; },
+        [&] { diagnostic << ", or "; });
+    diagnostic << " would fit";
     return diagnostic;
+  }
+
+  static bool fitsAnyhow(ModelOp model, const planner::PartitionProblem &problem,
+                         ArrayRef<size_t> cuts) {
+    return model.getSplit() ? fits(problem, cuts) : planner::partition(problem).has_value();
+  }
+
+  /// Rows of the largest chunk, of those halved, that fits: each is measured as the model was.
+  int64_t largestChunkThatFits(ModelOp model, ArrayRef<size_t> cuts) {
+    if (model.getBuckets())
+      return 0; // the buckets are the user's
+    OpPassManager manager(ModelOp::getOperationName());
+    std::string text;
+    llvm::raw_string_ostream errors(text);
+    if (failed(addPipeline(manager, "canonicalize", "profile-units", errors)))
+      return 0;
+    OpBuilder builder = OpBuilder::atBlockEnd(&model.getBody().front());
+    for (int64_t rows = model.getMaxRows() / 2; rows >= 1; rows /= 2) {
+      auto smaller = cast<ModelOp>(builder.clone(*model));
+      smaller.setMaxRows(rows);
+      leavePass(smaller, "canonicalize");
+      SmallVector<LayerOp> layers((*smaller.getOps<ForwardOp>().begin()).getOps<LayerOp>());
+      bool found = succeeded(runPipeline(manager, smaller)) &&
+                   fitsAnyhow(smaller, describe(smaller, layers), cuts);
+      smaller.erase();
+      if (found)
+        return rows;
+    }
+    return 0;
+  }
+
+  /// The least size that would do for every limited device.
+  int64_t leastDeviceThatFits(ModelOp model, ArrayRef<LayerOp> layers, ArrayRef<size_t> cuts) {
+    planner::PartitionProblem problem = describe(model, layers);
+    int64_t most = 0;
+    for (size_t unit = 0; unit < layers.size(); ++unit)
+      most += planner::stageBytes(problem, unit, unit + 1).total();
+    const std::vector<int64_t> given = problem.capacity;
+    auto fitsIn = [&](int64_t bytes) {
+      for (auto [capacity, before] : llvm::zip(problem.capacity, given))
+        capacity = before == 0 ? 0 : bytes;
+      return fitsAnyhow(model, problem, cuts);
+    };
+    return fitsIn(most)
+               ? most - largestThatFits(most, [&](int64_t spared) { return fitsIn(most - spared); })
+               : 0;
   }
 };
 

@@ -295,7 +295,7 @@ private:
 };
 
 LogicalResult requireKernel(Operation *op, const Selection &selection, cpu::Isa isa) {
-  if (cpu::findKernel(selection.kernel, isa))
+  if (cpu::findKernel(selection.kernel, isa) || isDryRun(op))
     return success();
   std::string_view name = cpu::isaName(isa);
   return op->emitOpError() << "needs kernel '" << selection.kernel
@@ -303,7 +303,28 @@ LogicalResult requireKernel(Operation *op, const Selection &selection, cpu::Isa 
                            << " does not have";
 }
 
+/// What a dry run takes an op for that no kernel is known for: one that reads all its tensors.
+Selection unknownKernel(Operation *op, const SelectionContext &where) {
+  Selection selection;
+  selection.kernel = ("missing." + op->getName().stripDialect()).str();
+  for (Value operand : op->getOperands())
+    if (isa<RankedTensorType>(operand.getType()))
+      selection.inputs.push_back(operand);
+  if (op->getNumResults() == 1)
+    selection.result = op->getResult(0).getType();
+  selection.items = where.headRows ? ItemsAttr::get(op->getContext(), 0, 0, 1, 0)
+                                   : ItemsAttr::get(op->getContext(), 1, 0, 0, 0);
+  return selection;
+}
+
 } // namespace
+
+bool isDryRun(Operation *op) {
+  auto model = dyn_cast<ModelOp>(op);
+  if (!model)
+    model = op->getParentOfType<ModelOp>();
+  return model && model->hasAttr(dryRunAttribute);
+}
 
 std::string kernelSymbol(StringRef kernel) { return ("cpu." + kernel).str(); }
 
@@ -340,7 +361,9 @@ FailureOr<SmallVector<Selection, 2>> selectKernels(Operation *op, const Selectio
           .Case([&](ReceiveOp o) { return selections.push_back(selector.receive(o)), true; })
           .Case([&](SendOp o) { return selections.push_back(selector.send(o)), true; })
           .Default(false);
-  if (!known)
+  if (!known && isDryRun(op) && op->getNumResults() <= 1)
+    selections.push_back(unknownKernel(op, where));
+  else if (!known)
     return op->emitOpError() << "has no kernel on a CPU";
   for (const Selection &selection : selections)
     if (failed(requireKernel(op, selection, where.isa)))
@@ -369,6 +392,13 @@ Selection selectCopy(Value rows, bool headRows) {
 
 FailureOr<ArrayAttr> orderedSlots(Operation *op, const Selection &selection) {
   const cpu::Signature *signature = cpu::findSignature(selection.kernel);
+  if (!signature && isDryRun(op)) {
+    size_t buffers = selection.inputs.size() + (selection.result ? 1 : 0);
+    SmallVector<Attribute> slots;
+    for (size_t k = 0; k < buffers; ++k)
+      slots.push_back(BufferSlotAttr::get(op->getContext(), static_cast<int64_t>(k)));
+    return ArrayAttr::get(op->getContext(), slots);
+  }
   if (!signature)
     return op->emitOpError() << "needs kernel '" << selection.kernel << "', which has no signature";
   SmallVector<Attribute> slots;

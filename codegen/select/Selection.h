@@ -27,6 +27,11 @@ struct Selection {
 std::string kernelSymbol(llvm::StringRef kernel);
 llvm::StringRef kernelName(llvm::StringRef symbol);
 
+/// On a model that is planned for its memory table alone: what the target has no kernel for is
+/// taken as if it had one that works on the op's tensors. No plan is written from such a model.
+constexpr llvm::StringLiteral dryRunAttribute = "strata.dry_run";
+bool isDryRun(mlir::Operation *op); ///< Whether `op` stands in such a model, or is one.
+
 /// Where an op stands, as far as its kernel depends on it.
 struct SelectionContext {
   ir::StageOp stage;
@@ -36,7 +41,8 @@ struct SelectionContext {
 };
 
 /// Chooses kernels for `op`; several run in order (a KV write is one for K and one for V). Emits an
-/// error on the op where the target has none, naming the kernel that is missing.
+/// error on the op where the target has none, naming the kernel that is missing; in a dry run the
+/// kernel is chosen all the same.
 mlir::FailureOr<llvm::SmallVector<Selection, 2>> selectKernels(mlir::Operation *op,
                                                                const SelectionContext &context);
 

@@ -72,6 +72,7 @@ public:
       : model(model), checkpoint(checkpoint), options(options), shapes(bucketShapes(model)) {}
 
   Status run();
+  Result<flatbuffers::DetachedBuffer> describe();
 
 private:
   void collectSegments();
@@ -253,11 +254,12 @@ fb::Slot Writer::buildSlot(StageOp stage, DispatchOp dispatch, ArenaOp arena, At
 
 Offset<fb::Command> Writer::buildCommand(StageOp stage, DispatchOp dispatch, ArenaOp arena) {
   StringRef kernel = kernelName(dispatch.getKernel());
-  const cpu::Signature &signature =
-      *cpu::findSignature(std::string_view(kernel.data(), kernel.size()));
+  const cpu::Signature *signature =
+      cpu::findSignature(std::string_view(kernel.data(), kernel.size()));
   std::vector<fb::Slot> slots;
-  for (auto [spec, slot] : llvm::zip(signature.slots, dispatch.getSlots()))
-    slots.push_back(buildSlot(stage, dispatch, arena, slot, spec));
+  if (signature) // else a dry run's, which nothing will run
+    for (auto [spec, slot] : llvm::zip(signature->slots, dispatch.getSlots()))
+      slots.push_back(buildSlot(stage, dispatch, arena, slot, spec));
   auto slotVector = builder.CreateVectorOfStructs(slots);
   auto op = text(dispatch.getLabel());
   ItemsAttr items = dispatch.getItems();
@@ -506,15 +508,39 @@ Status Writer::run() {
   return writer->finish({builder.GetBufferPointer(), builder.GetSize()});
 }
 
+Result<flatbuffers::DetachedBuffer> Writer::describe() {
+  collectSegments();
+  for (const SegmentContent &content : contents)
+    segments.push_back({"", content.total, 0});
+  STRATA_RETURN_IF_ERROR(buildPlan());
+  return builder.Release();
+}
+
+Status checkPlanned(ModelOp model) {
+  StringRef after = model.getAfter().value_or("");
+  if (after == "verify-plan")
+    return Status::ok();
+  return makeError(StatusCode::InvalidArgument,
+                   "the model stands after pass '{}'; a plan is written after 'verify-plan'",
+                   after.str());
+}
+
 } // namespace
 
 Status writePlan(ModelOp model, const Checkpoint *checkpoint, const WriteOptions &options) {
-  StringRef after = model.getAfter().value_or("");
-  if (after != "verify-plan")
+  STRATA_RETURN_IF_ERROR(checkPlanned(model));
+  if (isDryRun(model))
     return makeError(StatusCode::InvalidArgument,
-                     "the model stands after pass '{}'; a plan is written after 'verify-plan'",
-                     after.str());
+                     "the model was planned for its memory table alone ('{}')",
+                     dryRunAttribute.str());
   return Writer(model, checkpoint, options).run();
+}
+
+Result<flatbuffers::DetachedBuffer> describePlan(ModelOp model) {
+  STRATA_RETURN_IF_ERROR(checkPlanned(model));
+  WriteOptions options;
+  options.weights = "none";
+  return Writer(model, nullptr, options).describe();
 }
 
 } // namespace strata

@@ -8,6 +8,7 @@
 #include "ir/Strata.h"
 #include "runtime/base/Status.h"
 #include "runtime/checkpoint/Checkpoint.h"
+#include "runtime/plan/Plan_generated.h"
 
 namespace strata {
 
@@ -23,5 +24,9 @@ struct WriteOptions {
 /// `checkpoint` may be null with `none`. Errors: InvalidArgument (the model is not at the planned
 /// level), those of packing, and those of PlanWriter.
 Status writePlan(ir::ModelOp model, const Checkpoint *checkpoint, const WriteOptions &options);
+
+/// The plan's FlatBuffer alone, with sizes of weights but no bytes of them, and vocabulary left
+/// out: what the memory table of the written plan would say. Takes a dry run's model too.
+Result<flatbuffers::DetachedBuffer> describePlan(ir::ModelOp model);
 
 } // namespace strata

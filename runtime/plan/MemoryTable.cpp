@@ -44,6 +44,31 @@ uint64_t bytesPerSequence(const fb::Plan &plan, const fb::StateGroup &group) {
   return blocks * group.block_bytes();
 }
 
+/// Bytes of arena that `more` rows would add to the largest body bucket.
+uint64_t arenaOfMoreRows(const fb::Plan &plan, const fb::Stage &stage, uint32_t more) {
+  struct Point {
+    uint64_t rows = 0, peak = 0;
+  } last, before;
+  for (uint32_t i = 0; i < count(stage.forwards()); ++i) {
+    const fb::Forward &forward = *stage.forwards()->Get(i);
+    const fb::Bucket &bucket = *plan.buckets()->Get(forward.bucket());
+    if (!bucket.body())
+      continue;
+    Point point{bucket.rows(), forward.peak()};
+    if (point.rows > last.rows) {
+      before = last;
+      last = point;
+    } else if (point.rows == last.rows) {
+      last.peak = std::max(last.peak, point.peak);
+    } else if (point.rows >= before.rows) {
+      before = {point.rows, std::max(point.rows == before.rows ? before.peak : 0, point.peak)};
+    }
+  }
+  if (last.rows <= before.rows || last.peak <= before.peak)
+    return 0;
+  return uint64_t(double(last.peak - before.peak) / double(last.rows - before.rows) * more);
+}
+
 /// Rows that a launch of `bucket` wastes at most: one fewer valid row and a smaller bucket would
 /// do.
 uint32_t mostPadding(const fb::Plan &plan, const fb::Bucket &bucket) {
@@ -111,6 +136,9 @@ void printStage(std::string &out, const fb::Plan &plan, uint32_t index,
                    readable(bytesPerSequence(plan, group)), plan.max_context(),
                    group.block_tokens(), group.block_bytes(), group.promised_blocks());
   }
+  for (const GrowthCost &cost : growthCosts(plan, index))
+    fmt::format_to(to, "  next larger {:<10} {:>8}: {}{} more ({})\n", cost.what, cost.to,
+                   cost.exact ? "" : "about ", readable(cost.bytes), cost.bytes);
   fmt::format_to(to, "  {:<12} {:>6} {:>9} {:>9} {:>14} {:>14} {:>7} {:>8}\n", "forward", "rows",
                  "sequences", "commands", "peak", "lower bound", "proven", "padding");
   for (uint32_t i = 0; i < count(stage.forwards()); ++i) {
@@ -160,6 +188,31 @@ std::vector<MemoryEntry> memoryEntries(const fb::Plan &plan) {
   return entries;
 }
 
+std::vector<GrowthCost> growthCosts(const fb::Plan &plan, uint32_t index) {
+  const fb::Stage &stage = *plan.stages()->Get(index);
+  uint64_t block = 0, sequence = 0, tokens = 0;
+  for (uint32_t g = 0; g < count(stage.states()); ++g) {
+    const fb::StateGroup &group = *stage.states()->Get(g);
+    if (group.kind() == fb::StateKind::Paged) {
+      block += group.block_bytes() * plan.max_sequences();
+      tokens = std::max<uint64_t>(tokens, group.block_tokens());
+    }
+    sequence += ceilDiv(group.promised_blocks(), plan.max_sequences()) * group.block_bytes();
+  }
+  uint64_t handoffs = 0;
+  for (uint32_t h = 0; h < count(plan.handoffs()); ++h)
+    if (const fb::Handoff &handoff = *plan.handoffs()->Get(h); handoff.consumer() == index)
+      handoffs += handoff.slot_bytes() * handoff.slots();
+  std::vector<GrowthCost> costs;
+  if (tokens > 0)
+    costs.push_back(
+        {"context", ceilDiv(plan.max_context(), tokens) * tokens + tokens, block, true});
+  costs.push_back({"sequences", plan.max_sequences() + uint64_t(1), sequence, true});
+  costs.push_back({"chunk", uint64_t(2) * plan.max_rows(),
+                   arenaOfMoreRows(plan, stage, plan.max_rows()) + handoffs, false});
+  return costs;
+}
+
 std::string memoryTableText(const fb::Plan &plan) {
   std::string out;
   fmt::format_to(
@@ -189,6 +242,10 @@ std::string memoryTableJson(const fb::Plan &plan) {
                           {"name", entry.name},
                           {"bytes", entry.bytes},
                           {"per", entry.per}});
+    Json growth = Json::array();
+    for (const GrowthCost &cost : growthCosts(plan, s))
+      growth.push_back(
+          {{"what", cost.what}, {"to", cost.to}, {"bytes", cost.bytes}, {"exact", cost.exact}});
     Json totals = Json::object();
     for (fb::MemoryClass memoryClass : fb::EnumValuesMemoryClass())
       totals[lowered(fb::EnumNameMemoryClass(memoryClass))] = classTotal(entries, s, memoryClass);
@@ -220,6 +277,7 @@ std::string memoryTableJson(const fb::Plan &plan) {
                       {"memory", memory},
                       {"totals", totals},
                       {"states", states},
+                      {"growth", growth},
                       {"forwards", forwards}});
   }
   Json table = {{"model", text(plan.model())},           {"max_context", plan.max_context()},

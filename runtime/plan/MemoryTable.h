@@ -23,9 +23,22 @@ struct MemoryEntry {
 /// belongs to the consumer. The plan has passed verifyPlan().
 std::vector<MemoryEntry> memoryEntries(const fb::Plan &plan);
 
-/// For a terminal: entries and totals per stage, state per token and sequence, and one line a
-/// forward with rows, commands, peak, lower bound, whether that is proven, and the most rows that
-/// padding can waste.
+/// What one step up would add to a stage.
+struct GrowthCost {
+  std::string what; ///< "context", "sequences" or "chunk".
+  uint64_t to;      ///< Tokens, sequences or rows.
+  uint64_t bytes;   ///< More than now.
+  bool exact;       ///< Else the arena was continued along a straight line through its last two
+                    ///< buckets; only a compilation knows it to the byte.
+};
+
+/// A context longer by one block of tokens and one more sequence, in bytes of state; and a chunk
+/// twice as long, in bytes of arena and handoffs.
+std::vector<GrowthCost> growthCosts(const fb::Plan &plan, uint32_t stage);
+
+/// For a terminal: entries and totals per stage, state per token and sequence, what growing
+/// would cost, and one line a forward with rows, commands, peak, lower bound, whether that is
+/// proven, and the most rows that padding can waste.
 std::string memoryTableText(const fb::Plan &plan);
 
 /// The same as one JSON object; text that is not UTF-8 is replaced.

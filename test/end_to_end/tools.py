@@ -25,7 +25,7 @@ TOOLS = {
 FULL = bool(os.environ.get("STRATA_FULL"))  # sweeps that take too long for every run
 INSTRUMENTED = bool(os.environ.get("STRATA_TEST_BIN"))  # a runtime under sanitizers: shorter sweeps
 
-USAGE, INVALID_DATA, NOT_SUPPORTED = 2, 3, 5  # exit codes of docs/operations.md
+USAGE, INVALID_DATA, DOES_NOT_FIT, NOT_SUPPORTED = 2, 3, 4, 5  # exit codes of docs/operations.md
 
 
 def data(name):

@@ -203,5 +203,41 @@ TEST(Partition, BestOfAllCuts) {
   EXPECT_LT(infeasible, 1000);
 }
 
+/// What fits goes on to fit where a device grows, or where a shorter context, fewer sequences or a
+/// smaller chunk take state and arena away.
+TEST(Partition, FeasibilityIsMonotone) {
+  std::mt19937 random(13);
+  int changed = 0;
+  for (int round = 0; round < 1000; ++round) {
+    PartitionProblem problem = even(1 + random() % 12, 1 + random() % 4);
+    int64_t total = 0;
+    for (size_t i = 0; i < problem.units.size(); ++i) {
+      problem.weightBytes[i] = random() % 50;
+      problem.units[i].stateBytes = random() % 60;
+      problem.units[i].arenaBytes = random() % 40;
+      total += problem.weightBytes[i] + problem.units[i].stateBytes;
+    }
+    for (int64_t &capacity : problem.capacity)
+      capacity = 1 + total / 3 + random() % (total + 1);
+    bool before = partition(problem).has_value();
+    switch (random() % 3) {
+    case 0:
+      problem.capacity[random() % problem.capacity.size()] += random() % 100;
+      break;
+    case 1:
+      for (Unit &unit : problem.units)
+        unit.stateBytes = unit.stateBytes * (random() % 4) / 4;
+      break;
+    default:
+      for (Unit &unit : problem.units)
+        unit.arenaBytes = unit.arenaBytes * (random() % 4) / 4;
+    }
+    bool after = partition(problem).has_value();
+    EXPECT_TRUE(!before || after) << "round " << round;
+    changed += before != after;
+  }
+  EXPECT_GT(changed, 20) << "some change made room";
+}
+
 } // namespace
 } // namespace strata::planner

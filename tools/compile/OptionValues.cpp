@@ -12,7 +12,7 @@
 namespace strata::compile {
 namespace {
 
-constexpr int64_t maxRows = int64_t{1} << 16;
+constexpr int64_t maxRows = maxBatchTokens;
 
 /// At least one part; an empty one is some parser's error.
 std::vector<std::string> splitAtCommas(std::string_view text) {
@@ -91,13 +91,11 @@ Result<std::vector<int64_t>> parseBuckets(const std::string &text, int64_t maxSe
 }
 
 Result<int64_t> parseBatchTokens(const std::string &text) {
-  if (text == "auto")
-    return makeError(StatusCode::Unimplemented,
-                     "--max-batch-tokens auto is not built yet; give a number");
   if (std::optional<int64_t> rows = parseCount(text, 1, maxRows))
     return *rows;
   return makeError(StatusCode::InvalidArgument,
-                   "--max-batch-tokens is '{}', must be a number of 1 to {}", text, maxRows);
+                   "--max-batch-tokens is '{}', must be `auto` or a number of 1 to {}", text,
+                   maxRows);
 }
 
 Status checkCacheType(const std::string &flag, const std::string &type) {

@@ -20,7 +20,7 @@ Result<std::vector<int64_t>> parseSplit(const std::string &text);
 /// least 1, more sequences than rows or than `maxSequences`, a bucket twice).
 Result<std::vector<int64_t>> parseBuckets(const std::string &text, int64_t maxSequences);
 
-/// `128`. Errors: InvalidArgument; Unimplemented for `auto`.
+/// `128`. Errors: InvalidArgument.
 Result<int64_t> parseBatchTokens(const std::string &text);
 
 /// Checks the type of a cache: f32, f16 or bf16. Errors: Unimplemented (int8), InvalidArgument.

@@ -22,7 +22,7 @@ struct Words {
   std::string devices = "cpu", split = "auto", batchTokens = "128";
   std::optional<std::string> buckets;
   std::string cache, keys, values, activations = "f32";
-  std::string emit = "plan";
+  std::string emit = "plan", explain;
 };
 
 /// What only an import reads: a text has its own answers to these.
@@ -37,8 +37,8 @@ CLI::Option *addImportOptions(CLI::App &app, Words &words, CompileOptions &optio
   add("--max-seqs", import.maxSequences, "Sequences at once [4]")->check(CLI::Range(1, 4096));
   add("--max-context", import.maxContext, "Tokens of one sequence [the model's, at most 8192]")
       ->check(CLI::Range(1, 1 << 30));
-  CLI::Option *batchTokens =
-      add("--max-batch-tokens", words.batchTokens, "Rows of the largest bucket [128]");
+  CLI::Option *batchTokens = add("--max-batch-tokens", words.batchTokens,
+                                 "Rows of the largest bucket, or `auto`: as many as fit [128]");
   add("--split", words.split, "Decoder layers a stage, such as 24,24 [auto]");
   add("--buckets", words.buckets, "Shapes of a forward, such as r1s1,r8s4,r128s1");
   add("--kv", words.cache, "Type of cached keys and values: f16, bf16, f32 [by the weights]");
@@ -70,7 +70,15 @@ Status readWords(const Words &words, bool batchTokensGiven, CompileOptions &opti
   ImportOptions &import = options.import;
   STRATA_ASSIGN_OR_RETURN(import.devices, parseDevices(words.devices));
   STRATA_ASSIGN_OR_RETURN(import.split, parseSplit(words.split));
-  STRATA_ASSIGN_OR_RETURN(import.maxRows, parseBatchTokens(words.batchTokens));
+  options.largestBatch = words.batchTokens == "auto";
+  if (options.largestBatch && words.buckets)
+    return makeError(
+        StatusCode::InvalidArgument,
+        "--max-batch-tokens auto looks for the largest bucket, but --buckets names it; "
+        "leave one out");
+  if (!options.largestBatch) {
+    STRATA_ASSIGN_OR_RETURN(import.maxRows, parseBatchTokens(words.batchTokens));
+  }
   if (words.buckets) {
     STRATA_ASSIGN_OR_RETURN(import.buckets, parseBuckets(*words.buckets, import.maxSequences));
     int64_t rows = import.buckets[import.buckets.size() - 2]; // they are sorted
@@ -118,7 +126,14 @@ int main(int argc, char **argv) {
   app.add_option("--emit", words.emit, "Print a level's text: model, placed, planned [plan]")
       ->check(CLI::IsMember(levels));
   app.add_option("--emit-after", options.emitAfter, "Print the text after this pass");
-  app.add_flag("--explain", options.explain, "Print the plan's memory table");
+  const std::map<std::string, Explain> forms = {
+      {"text", Explain::Text}, {"json", Explain::Json}, {"html", Explain::Html}};
+  app.add_flag("--explain{text}", words.explain,
+               "Print the plan's memory table: text, json, or html, which draws the arenas")
+      ->check(CLI::IsMember(forms));
+  app.add_flag("--dry-run", options.dryRun,
+               "Read no weights and write nothing: print the table of the plan that would be "
+               "written");
   app.add_option("--remarks-filter", options.remarksFilter,
                  "Print remarks whose category matches, such as 'strata-.*'");
   CLI::Option *batchTokens = addImportOptions(app, words, options);
@@ -130,6 +145,8 @@ int main(int argc, char **argv) {
     return fail(run::ExitCode::Usage, error.what());
   }
   options.emit = levels.at(words.emit);
+  if (!words.explain.empty() || options.dryRun)
+    options.explain = words.explain.empty() ? Explain::Text : forms.at(words.explain);
 
   std::unique_ptr<run::ProgressBar> bar;
   options.note = [](const std::string &note) { fmt::print(stderr, "strata-compile: {}\n", note); };

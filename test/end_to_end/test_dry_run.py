@@ -1,0 +1,115 @@
+"""What a plan takes, asked before there are weights: --dry-run, --explain and the largest batch."""
+
+import json
+import os
+import re
+import unittest
+
+from tools import HERE, DOES_NOT_FIT, EndToEnd, check, data, run
+
+FIXTURES = ["llama-rope-llama3", "mistral-window", "qwen2-bias", "qwen3-qknorm", "gemma3"]
+SHAPE = ["--max-context", 96, "--max-seqs", 3, "--max-batch-tokens", 24]
+
+
+class DryRun(EndToEnd):
+    def test_table_equals_the_real_plan(self):
+        for name in FIXTURES:
+            for devices in ("cpu", "cpu,cpu"):
+                with self.subTest(name=name, devices=devices):
+                    folder = data(f"fixtures/{name}")
+                    options = [*SHAPE, "--devices", devices, "--name", name, "--kv", "f16"]
+                    plan = self.plan(folder, *options)
+                    real = json.loads(check("strata-run", "explain", plan, "--json"))
+                    config = os.path.join(folder, "config.json")
+                    dry = check("strata-compile", config, "--dry-run", "--explain=json",
+                                "--weight-type", "f32", *options)
+                    self.assertEqual(json.loads(dry), real)
+
+    def test_writes_nothing(self):
+        folder = data("fixtures/qwen2-bias")
+        done = run("strata-compile", folder, "--dry-run", "-o", self.path("x.strata"))
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("--dry-run writes nothing", done.stderr)
+        self.assertFalse(os.path.exists(self.path("x.strata")))
+
+    def test_ops_without_kernels_are_named(self):
+        text = open(os.path.join(HERE, "parallel_block.mlir")).read()
+        self.assertIn("strata.gated silu", text)
+        model = self.path("relu2.mlir")
+        with open(model, "w") as file:
+            file.write(text.replace("strata.gated silu", "strata.gated relu2"))
+        refused = run("strata-compile", model, "--weights=none", "-o", self.path("x.strata"))
+        self.assertIn("needs kernel 'gated.relu2'", refused.stderr)
+        done = run("strata-compile", model, "--dry-run", "--explain=json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"have no kernel on cpu:\S+: 'gated\.relu2'")
+        # Another activation, the same buffers.
+        silu = check("strata-compile", os.path.join(HERE, "parallel_block.mlir"), "--dry-run",
+                     "--explain=json")
+        self.assertEqual(json.loads(done.stdout), json.loads(silu))
+
+
+class LargestBatch(EndToEnd):
+    def compile(self, rows, device):
+        return run("strata-compile", data("fixtures/qwen2-bias/config.json"), "--dry-run",
+                   "--weight-type", "f32", "--max-context", 128, "--max-seqs", 2, "--kv", "f32",
+                   "--max-batch-tokens", rows, "--devices", device)
+
+    def taken(self, rows):
+        done = self.compile(rows, "cpu")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return int(re.search(r"total +computed +(\d+)", done.stdout)[1])
+
+    def test_fits_and_the_next_does_not(self):
+        for rows in (1, 9, 100):
+            with self.subTest(rows=rows):
+                # Every row more takes bytes here, so the device that holds `rows` to the byte
+                # holds no other.
+                device = f"cpu:{self.taken(rows)}"
+                done = self.compile("auto", device)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                found = int(re.search(r"--max-batch-tokens auto is (\d+) here", done.stderr)[1])
+                self.assertGreaterEqual(found, rows)
+                self.assertEqual(self.compile(found, device).returncode, 0)
+                self.assertEqual(self.compile(found + 1, device).returncode, DOES_NOT_FIT)
+
+    def test_stops_at_the_tokens_of_all_sequences(self):
+        done = self.compile("auto", "cpu:1GiB")
+        self.assertIn("--max-batch-tokens auto is 256 here", done.stderr)
+
+    def test_not_even_one_row(self):
+        done = self.compile("auto", f"cpu:{self.taken(1) - 1}")
+        self.assertEqual(done.returncode, DOES_NOT_FIT, done.stderr)
+        self.assertIn("short by", done.stderr)
+
+    def test_devices_need_a_size(self):
+        self.assertIn("each needs a size", self.compile("auto", "cpu").stderr)
+
+
+class Page(EndToEnd):
+    def test_is_self_contained_and_holds_every_buffer(self):
+        plan = self.plan(data("fixtures/qwen2-bias"), *SHAPE, "--devices", "cpu,cpu")
+        page = self.path("page.html")
+        check("strata-run", "explain", plan, "--html", page)
+        html = open(page).read()
+        self.assertNotRegex(html, r"(src|href)\s*=|https?://|@import|fetch\(")
+        inside = re.search(r'<script id="plan" type="application/json">(.*?)</script>', html, re.S)
+        drawn = json.loads(inside[1])
+        table = json.loads(check("strata-run", "explain", plan, "--json"))
+        self.assertEqual(drawn["table"], table)
+        for stage, described in zip(drawn["stages"], table["stages"], strict=True):
+            for forward, row in zip(stage["forwards"], described["forwards"], strict=True):
+                self.assertEqual(forward["name"], row["bucket"])
+                self.assertEqual(len(forward["commands"]), row["commands"])
+                tops = [offset + size for _, offset, size, _, _ in forward["buffers"]]
+                self.assertEqual(max(tops), row["peak"])
+                live = [sum(size for _, _, size, lower, upper in forward["buffers"]
+                            if lower <= time < upper) for time in range(row["commands"])]
+                self.assertEqual(max(live), row["lower_bound"])
+        compiled = check("strata-compile", data("fixtures/qwen2-bias"), *SHAPE, "--devices",
+                         "cpu,cpu", "--dry-run", "--explain=html")
+        self.assertEqual(compiled, html)
+
+
+if __name__ == "__main__":
+    unittest.main()
