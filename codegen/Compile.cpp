@@ -170,8 +170,10 @@ StatusCode refusalCode(std::string_view pass) {
   return pass == "select-kernels" ? StatusCode::Unimplemented : StatusCode::InvalidData;
 }
 
-/// The pass after the last one that ran.
+/// The pass after the last one that ran; where that plans a copy within the model, the copy's.
 std::string_view failedPass(ir::ModelOp model) {
+  if (auto copies = model.getOps<ir::ModelOp>(); !copies.empty())
+    return failedPass(*copies.begin());
   std::span<const std::string_view> order = pipelinePasses();
   StringRef after = model.getAfter().value_or("");
   auto last = llvm::find(order, std::string_view(after.data(), after.size()));

@@ -11,6 +11,14 @@ FIXTURES = ["llama-rope-llama3", "mistral-window", "qwen2-bias", "qwen3-qknorm",
 SHAPE = ["--max-context", 96, "--max-seqs", 3, "--max-batch-tokens", 24]
 
 
+def arenas(page):
+    """The data of a page that --html wrote."""
+    with open(page) as file:
+        inside = re.search(r'<script id="plan" type="application/json">(.*?)</script>', file.read(),
+                           re.S)
+    return json.loads(inside[1])
+
+
 class DryRun(EndToEnd):
     def test_table_equals_the_real_plan(self):
         for name in FIXTURES:
@@ -33,7 +41,8 @@ class DryRun(EndToEnd):
         self.assertFalse(os.path.exists(self.path("x.strata")))
 
     def test_ops_without_kernels_are_named(self):
-        text = open(os.path.join(HERE, "parallel_block.mlir")).read()
+        with open(os.path.join(HERE, "parallel_block.mlir")) as file:
+            text = file.read()
         self.assertIn("strata.gated silu", text)
         model = self.path("relu2.mlir")
         with open(model, "w") as file:
@@ -60,7 +69,7 @@ class LargestBatch(EndToEnd):
         self.assertEqual(done.returncode, 0, done.stderr)
         return int(re.search(r"total +computed +(\d+)", done.stdout)[1])
 
-    def test_fits_and_the_next_does_not(self):
+    def test_row_17_fits_and_the_next_does_not(self):
         for rows in (1, 9, 100):
             with self.subTest(rows=rows):
                 # Every row more takes bytes here, so the device that holds `rows` to the byte
@@ -73,7 +82,7 @@ class LargestBatch(EndToEnd):
                 self.assertEqual(self.compile(found, device).returncode, 0)
                 self.assertEqual(self.compile(found + 1, device).returncode, DOES_NOT_FIT)
 
-    def test_stops_at_the_tokens_of_all_sequences(self):
+    def test_row_17_stops_at_the_tokens_of_all_sequences(self):
         done = self.compile("auto", "cpu:1GiB")
         self.assertIn("--max-batch-tokens auto is 256 here", done.stderr)
 
@@ -86,15 +95,40 @@ class LargestBatch(EndToEnd):
         self.assertIn("each needs a size", self.compile("auto", "cpu").stderr)
 
 
+class LargeArena(EndToEnd):
+    def test_offsets_past_32_bits_survive_plan_and_loader(self):
+        # 65536 rows of 12288 floats are 3 GiB, and the residual, the normalised rows, the gate's and
+        # the up's are alive at once: 1 + 1 + 3 + 3 GiB.
+        folder = self.path("large")
+        os.makedirs(folder)
+        with open(os.path.join(folder, "config.json"), "w") as file:
+            json.dump({"architectures": ["LlamaForCausalLM"], "model_type": "llama",
+                       "hidden_size": 4096, "intermediate_size": 12288, "num_hidden_layers": 1,
+                       "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 512,
+                       "rms_norm_eps": 1e-5, "max_position_embeddings": 65536,
+                       "rope_theta": 10000.0, "hidden_act": "silu",
+                       "tie_word_embeddings": False}, file)
+        plan = self.plan(os.path.join(folder, "config.json"), "--weights=none", "--weight-type",
+                         "q8_0", "--buckets", "r1s1,r65536s1", "--max-context", 65536,
+                         "--max-seqs", 1)
+        page = self.path("large.html")
+        check("strata-run", "explain", plan, "--html", page)
+        forward = next(forward for forward in arenas(page)["stages"][0]["forwards"]
+                       if forward["name"] == "r65536s1")
+        self.assertEqual(forward["peak"], 8 << 30)
+        offsets = [offset for _, offset, size, _, _ in forward["buffers"] if size == 3 << 30]
+        self.assertEqual(max(offsets), 5 << 30)
+
+
 class Page(EndToEnd):
     def test_is_self_contained_and_holds_every_buffer(self):
         plan = self.plan(data("fixtures/qwen2-bias"), *SHAPE, "--devices", "cpu,cpu")
         page = self.path("page.html")
         check("strata-run", "explain", plan, "--html", page)
-        html = open(page).read()
+        with open(page) as file:
+            html = file.read()
         self.assertNotRegex(html, r"(src|href)\s*=|https?://|@import|fetch\(")
-        inside = re.search(r'<script id="plan" type="application/json">(.*?)</script>', html, re.S)
-        drawn = json.loads(inside[1])
+        drawn = arenas(page)
         table = json.loads(check("strata-run", "explain", plan, "--json"))
         self.assertEqual(drawn["table"], table)
         for stage, described in zip(drawn["stages"], table["stages"], strict=True):
