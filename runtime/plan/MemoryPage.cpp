@@ -137,8 +137,10 @@ function choose() {
 }
 stageChoice.onchange = () => {
   forwardChoice.replaceChildren();
-  plan.stages[stageChoice.selectedIndex].forwards.forEach(forward => option(forwardChoice, forward.name));
-  forwardChoice.selectedIndex = forwardChoice.length - 1;
+  const forwards = plan.stages[stageChoice.selectedIndex].forwards;
+  forwards.forEach(forward => option(forwardChoice, forward.name));
+  forwardChoice.selectedIndex =
+      forwards.reduce((best, forward, k) => forward.peak > forwards[best].peak ? k : best, 0);
   choose();
 };
 forwardChoice.onchange = choose;

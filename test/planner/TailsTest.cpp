@@ -126,5 +126,32 @@ TEST(Tails, EveryRemainderOfALargeChunk) {
     expectUsable(tail, rows);
 }
 
+/// Full chunks and then the tail: every prompt of up to four chunks is held, whatever the buckets,
+/// and no launch before the last has an empty row.
+TEST(Tails, Row09EveryPromptWhateverTheBuckets) {
+  constexpr int64_t chunk = 10;
+  for (uint32_t smaller = 0; smaller < 1u << (chunk - 1); ++smaller) {
+    std::vector<int64_t> rows;
+    for (int64_t size = 1; size < chunk; ++size)
+      if (smaller >> (size - 1) & 1)
+        rows.push_back(size);
+    rows.push_back(chunk);
+    for (TailCost cost : {TailCost{4, 1}, TailCost{32, 1}, TailCost{0, 1}, TailCost{1, 0}}) {
+      std::vector<Tail> table = tailTable(rows, cost);
+      ASSERT_EQ(table.size(), size_t(chunk - 1));
+      for (int64_t prompt = 1; prompt <= 4 * chunk; ++prompt) {
+        int64_t left = prompt % chunk; // what full chunks leave
+        if (left == 0)
+          continue;
+        const Tail &tail = table[left - 1];
+        ASSERT_EQ(tail.rows, left);
+        expectUsable(tail, rows);
+        Cost best = bruteForce(left, rows, cost, 0);
+        EXPECT_EQ(costOf(tail, cost), best) << left << " of buckets " << smaller;
+      }
+    }
+  }
+}
+
 } // namespace
 } // namespace strata::planner
