@@ -22,6 +22,7 @@ mlir::remark::detail::InFlightRemark measured(mlir::Operation *op, llvm::StringR
                                               llvm::StringRef name);
 
 /// Gives a pass its entry check and exit mark around `runOnModel()`.
+// NOLINTNEXTLINE(bugprone-crtp-constructor-accessibility): the constructors are those of Base
 template <class Base, class Derived> class OrderedPass : public Base {
 public:
   using Base::Base;
