@@ -30,6 +30,7 @@ protected:
     // The promise covers the largest bucket; a longer context only makes the pool larger.
     std::string command = "'" + compiler + "' '" + GetParam().path + "' --max-context 128 -o '" +
                           plan() + "' 2> '" + folder_ / "errors" + "'";
+    // NOLINTNEXTLINE(bugprone-command-processor): of paths that the tests choose
     ASSERT_EQ(std::system(command.c_str()), 0) << command;
     auto opened = PlanFile::open(plan());
     ASSERT_TRUE(opened.isOk()) << opened.status().toString();

@@ -48,7 +48,9 @@ TEST_F(TensorFileTest, HeaderSaysWhereTheValuesLie) {
   auto header = nlohmann::json::parse(bytes.substr(8, length));
   EXPECT_EQ(header, nlohmann::json::parse(
                         R"({"logits":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}})"));
-  EXPECT_EQ(std::memcmp(bytes.data() + 8 + length, values.data(), 24), 0);
+  std::vector<float> written(6);
+  std::memcpy(written.data(), bytes.data() + 8 + length, 24);
+  EXPECT_EQ(written, values);
   EXPECT_EQ(filesInFolder(), 1u);
 }
 
