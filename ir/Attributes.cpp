@@ -28,6 +28,20 @@ Attribute SpaceAttr::parse(AsmParser &parser, Type) {
 
 void SpaceAttr::print(AsmPrinter &printer) const { printer << "<" << getName() << ">"; }
 
+LogicalResult SourcePartAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t first,
+                                     int64_t of) {
+  if (first >= 0 && first < of)
+    return success();
+  return emitError() << "row " << first << " of every " << of << " cannot be the first taken";
+}
+
+LogicalResult IdentityAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t width) {
+  // F32 counts no further.
+  if (width >= 1 && width <= int64_t(1) << 24)
+    return success();
+  return emitError() << "an identity has 1 to " << (int64_t(1) << 24) << " elements, not " << width;
+}
+
 // Numbers print as F64 attributes do, so that every bit survives the text.
 Attribute RopeFrequenciesAttr::parse(AsmParser &parser, Type) {
   Type f64 = Float64Type::get(parser.getContext());

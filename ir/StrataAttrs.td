@@ -36,6 +36,9 @@ def Strata_Function : Strata_Enum<"Function", "a pointwise function", [
   I32EnumAttrCase<"silu", 0>, I32EnumAttrCase<"gelu_tanh", 1>, I32EnumAttrCase<"relu2", 2>,
   I32EnumAttrCase<"sigmoid", 3>]>;
 
+def Strata_GateFunction : Strata_Enum<"GateFunction", "how a router turns logits into probabilities", [
+  I32EnumAttrCase<"softmax", 0>, I32EnumAttrCase<"sigmoid", 1>]>;
+
 def Strata_PortDirection : Strata_Enum<"PortDirection", "which way rows cross a port", [
   I32EnumAttrCase<"input", 0>, I32EnumAttrCase<"output", 1>]>;
 
@@ -47,6 +50,7 @@ def Strata_LayerKindAttr : Strata_EnumAttr<Strata_LayerKind, "layer_kind">;
 def Strata_StateKindAttr : Strata_EnumAttr<Strata_StateKind, "state_kind">;
 def Strata_RopePairsAttr : Strata_EnumAttr<Strata_RopePairs, "rope_pairs">;
 def Strata_FunctionAttr : Strata_EnumAttr<Strata_Function, "function">;
+def Strata_GateFunctionAttr : Strata_EnumAttr<Strata_GateFunction, "gate_function">;
 def Strata_PortDirectionAttr : Strata_EnumAttr<Strata_PortDirection, "port_direction">;
 
 def Strata_SpaceAttr : Strata_Attr<"Space", "space"> {
@@ -83,6 +87,25 @@ def Strata_RopeFrequenciesAttr : Strata_Attr<"RopeFrequencies", "rope_frequencie
                         "::mlir::FloatAttr":$original_context, "::mlir::FloatAttr":$beta_fast,
                         "::mlir::FloatAttr":$beta_slow);
   let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def Strata_SourcePartAttr : Strata_Attr<"SourcePart", "part"> {
+  let summary = "which rows of its source a weight takes";
+  let description = [{
+    The source's rows come in groups of `of`; of each group the weight takes those from `first` on, as many
+    as its second-last dimension says. `#strata.part<4096, 10304>` of a source of 10304 rows takes one range;
+    `#strata.part<16, 32>` takes the second half of every 32 rows.
+  }];
+  let parameters = (ins "int64_t":$first, "int64_t":$of);
+  let assemblyFormat = "`<` $first `,` $of `>`";
+  let genVerifyDecl = 1;
+}
+
+def Strata_IdentityAttr : Strata_Attr<"Identity", "identity"> {
+  let summary = "a computed weight: element i is i";
+  let parameters = (ins "int64_t":$width);
+  let assemblyFormat = "`<` $width `>`";
   let genVerifyDecl = 1;
 }
 

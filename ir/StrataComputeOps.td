@@ -39,15 +39,15 @@ def Strata_EmbedOp : Strata_ComputeOp<"embed", [Pure]> {
 def Strata_RmsNormOp : Strata_ComputeOp<"rms_norm", [Pure, AllTypesMatch<["input", "result"]>]> {
   let summary = "root-mean-square normalisation";
   let description = [{
-    `y = x * rsqrt(mean(x^2) + epsilon) * weight` over the row, or over each of `heads` equal parts of it
-    with one weight for all. Folds `heads = 1` away.
+    `y = x * rsqrt(mean(x^2) + epsilon) * weight` over the row, or over each of `heads` equal parts of it:
+    with one weight for all, or, where `grouped`, with a weight for the whole row. Folds `heads = 1` away.
 
     ```mlir
     %1 = strata.rms_norm %0, @l0.attention_norm {epsilon = 1.0e-05 : f64} : tensor<?x64xf32>
     ```
   }];
   let arguments = (ins Strata_Activation:$input, FlatSymbolRefAttr:$weight, F64Attr:$epsilon,
-                       OptionalAttr<Strata_I64Attr>:$heads);
+                       OptionalAttr<Strata_I64Attr>:$heads, UnitAttr:$grouped);
   let results = (outs Strata_Activation:$result);
   let assemblyFormat = "$input `,` $weight attr-dict `:` type($result)";
   let hasFolder = 1;

@@ -52,24 +52,35 @@ def Strata_WeightOp : Strata_Op<"weight", [Symbol, ParentOneOf<["ModelOp", "Stag
   let summary = "a constant of the model: its type and where it comes from, never its bytes";
   let description = [{
     `type` is a tensor whose element type is f32, f16, bf16 or `!strata.quant`. `source` names a tensor
-    of the checkpoint with the same shape; where its stored type differs from `type`, which must then be
-    f32, it is converted when packed; `plus` is then added to every element. `computed` describes a weight that is calculated instead. `unit`
+    of the checkpoint with the same elements and the same innermost dimension (a vector's source may have
+    any shape); where its stored type differs from `type`, which must then be f32, it is converted when
+    packed; `map` is then applied (`neg_exp`: -exp(v)) and `plus` added to every element. With `stack` the
+    source's `*` stands for 0, 1, ...: so many tensors, one behind the other. `part` takes some of the
+    source's rows. `join` groups of the source `[join, rows, columns]` become `[rows, join * columns]`.
+    `computed` describes a weight that is calculated instead. `unit`
     is the layer whose segment of the plan holds the bytes. `stages` lists the stages that hold a
     replica, once replicate-constants has run; `layout` is the physical layout that choose-layouts took.
 
     ```mlir
     strata.weight @l0.q : tensor<64x64x!strata.quant<q4_1>> from "blk.0.attn_q.weight" unit "layer 0"
+    strata.weight @l0.experts_up : tensor<8x48x64xf32> from "layers.0.experts.*.up.weight" stack 8
+        unit "layer 0"
+    strata.weight @l0.dt : tensor<8x64xf32> from "layers.0.in_proj.weight" part <320, 328> unit "layer 0"
     strata.weight @rope : tensor<4xf32> computed #strata.rope_frequencies<theta = 10000.0, width = 8,
         scaling = "none"> unit "shared"
     ```
   }];
   let arguments = (ins
     SymbolNameAttr:$sym_name, TypeAttrOf<AnyRankedTensor>:$type,
-    OptionalAttr<StrAttr>:$source, OptionalAttr<Strata_RopeFrequenciesAttr>:$computed,
+    OptionalAttr<StrAttr>:$source, OptionalAttr<Strata_I64Attr>:$stack,
+    OptionalAttr<Strata_SourcePartAttr>:$part, OptionalAttr<Strata_I64Attr>:$join,
+    OptionalAttr<StrAttr>:$map,
+    OptionalAttr<AnyAttrOf<[Strata_RopeFrequenciesAttr, Strata_IdentityAttr]>>:$computed,
     OptionalAttr<F64Attr>:$plus, StrAttr:$unit, OptionalAttr<DenseI64ArrayAttr>:$stages, OptionalAttr<StrAttr>:$layout
   );
   let assemblyFormat = [{
-    $sym_name `:` $type (`from` $source^)? (`computed` $computed^)? (`plus` $plus^)?
+    $sym_name `:` $type (`from` $source^)? (`stack` $stack^)? (`part` $part^)? (`join` $join^)?
+    (`map` $map^)? (`computed` $computed^)? (`plus` $plus^)?
     `unit` $unit
     (`stages` $stages^)? (`layout` $layout^)? attr-dict
   }];
@@ -78,6 +89,7 @@ def Strata_WeightOp : Strata_Op<"weight", [Symbol, ParentOneOf<["ModelOp", "Stag
     ::mlir::RankedTensorType getTensorType() {
       return ::llvm::cast<::mlir::RankedTensorType>(getType());
     }
+    ::mlir::LogicalResult verifySource();
   }];
 }
 
@@ -85,12 +97,15 @@ def Strata_StateOp : Strata_Op<"state", [Symbol, ParentOneOf<["ModelOp", "StageO
   let summary = "a group of per-sequence state that is kept together";
   let description = [{
     A `paged` or `window` group holds, for each of its layers, `block_tokens` tokens of every component
-    in a block; block numbers are those of the step's block table `block_table.<name>`.
+    in a block; block numbers are those of the step's block table `block_table.<name>`. A `slot` group
+    holds one block a sequence, whatever its length, with every component once.
 
     ```mlir
     strata.state @kv paged block_tokens 16 components [#strata.component<"k", "f16", 32>,
         #strata.component<"v", "f16", 32>] layers [0, 1]
     strata.state @local window 4096 block_tokens 16 components [...] layers [0, 1]
+    strata.state @recurrent slot block_tokens 1 components [#strata.component<"conv", "f32", 576>,
+        #strata.component<"ssm", "f32", 2048>] layers [0, 2]
     ```
   }];
   let arguments = (ins

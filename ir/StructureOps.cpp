@@ -75,16 +75,51 @@ LogicalResult WeightOp::verify() {
                          << weightType->blockElements << " ("
                          << StringRef(weightType->name.data(), weightType->name.size())
                          << "), or the size overflows";
-  if (getPlus() && (getComputed() || !type.getElementType().isF32()))
-    return emitOpError() << "adds to a weight that is not a stored f32 one";
-  if (auto computed = getComputed()) {
+  if ((getPlus() || getMap()) && (getComputed() || !type.getElementType().isF32()))
+    return emitOpError() << (getPlus() ? "adds to" : "maps")
+                         << " a weight that is not a stored f32 one";
+  if (getMap() && *getMap() != "neg_exp")
+    return emitOpError() << "maps by '" << *getMap() << "', must be neg_exp";
+  if (failed(verifySource()))
+    return failure();
+  if (auto identity = dyn_cast_or_null<IdentityAttr>(getComputed().value_or(Attribute()))) {
+    if (!type.getElementType().isF32() || type.getRank() != 1 || getSource() ||
+        type.getDimSize(0) != identity.getWidth())
+      return emitOpError() << "is an identity of width " << identity.getWidth()
+                           << " without a source, not " << type;
+  } else if (auto computed =
+                 dyn_cast_or_null<RopeFrequenciesAttr>(getComputed().value_or(Attribute()))) {
     if (!type.getElementType().isF32() || type.getRank() != 1 ||
-        type.getDimSize(0) * 2 != computed->getWidth())
-      return emitOpError() << "rope frequencies of width " << computed->getWidth() << " are tensor<"
-                           << computed->getWidth() / 2 << "xf32>, not " << type;
+        type.getDimSize(0) * 2 != computed.getWidth())
+      return emitOpError() << "rope frequencies of width " << computed.getWidth() << " are tensor<"
+                           << computed.getWidth() / 2 << "xf32>, not " << type;
   } else if (!getSource()) {
     return emitOpError() << "needs a source tensor or a computation";
   }
+  return success();
+}
+
+/// How the source is cut and joined.
+LogicalResult WeightOp::verifySource() {
+  RankedTensorType type = getTensorType();
+  if ((getStack() || getPart() || getJoin() || getMap()) && (!getSource() || getComputed()))
+    return emitOpError() << "says how to read a source that it lacks";
+  if (auto stack = getStack())
+    if (*stack < 1 || type.getRank() < 2 || type.getDimSize(0) != *stack ||
+        getSource()->count('*') != 1)
+      return emitOpError()
+             << "stacks " << *stack << " of '" << *getSource() << "' into " << type
+             << "; the outermost dimension counts them and one * stands for the number";
+  if (auto part = getPart()) {
+    int64_t taken = type.getRank() < 2 ? 0 : type.getDimSize(type.getRank() - 2);
+    if (taken == 0 || part->getOf() > maxWidth || part->getFirst() + taken > part->getOf())
+      return emitOpError() << "takes rows " << part->getFirst() << "..+" << taken << " of every "
+                           << part->getOf();
+  }
+  if (auto join = getJoin())
+    if (*join < 1 || type.getRank() != 2 || type.getDimSize(1) % *join != 0 || getStack() ||
+        getPart())
+      return emitOpError() << "joins " << *join << " groups into " << type;
   return success();
 }
 
@@ -96,8 +131,9 @@ LogicalResult StateOp::verify() {
     return emitOpError() << "a window group, and no other, has a window";
   if (getWindow() && *getWindow() < 1)
     return emitOpError() << "window " << *getWindow() << " must be at least 1";
-  if (getKind() == StateKind::slot)
-    return emitOpError() << "slot state has no kernels yet";
+  if (getKind() == StateKind::slot && getBlockTokens() != 1)
+    return emitOpError() << "a slot group keeps everything once: block_tokens is "
+                         << getBlockTokens() << ", must be 1";
   if (getBlockTokens() < 1 || getBlockTokens() > maxBlockTokens)
     return emitOpError() << "block_tokens is " << getBlockTokens() << ", must be 1 to "
                          << maxBlockTokens;
@@ -174,7 +210,9 @@ static int64_t blocksFor(int64_t tokens, int64_t blockTokens) {
       ceilDiv(static_cast<uint64_t>(tokens), static_cast<uint64_t>(blockTokens)));
 }
 
-int64_t StateOp::getTableBlocks(int64_t context) { return blocksFor(context, getBlockTokens()); }
+int64_t StateOp::getTableBlocks(int64_t context) {
+  return getKind() == StateKind::slot ? 1 : blocksFor(context, getBlockTokens());
+}
 
 int64_t StateOp::getBlocksPerSequence(int64_t context, int64_t rows) {
   if (getKind() != StateKind::window)

@@ -134,6 +134,40 @@ std::vector<std::string> ConfigReader::strings(const std::string &key) {
   return values;
 }
 
+std::vector<int64_t> ConfigReader::integers(const std::string &key, size_t count,
+                                            IntegerRange range) {
+  const Json *value = require(key);
+  if (value && value->is_array() && value->size() != count)
+    fail(key, fmt::format("lists {} numbers, must list {}", value->size(), count));
+  else if (value && !value->is_array())
+    return std::vector<int64_t>(count, toInteger(key, *value, range));
+  std::vector<int64_t> numbers;
+  if (value && value->size() == count)
+    for (const Json &number : *value)
+      numbers.push_back(toInteger(key, number, range));
+  numbers.resize(count, range.least);
+  return numbers;
+}
+
+std::vector<double> ConfigReader::numbers(const std::string &key) {
+  std::vector<double> values;
+  const Json *list = read(key);
+  if (!list)
+    return values;
+  if (!list->is_array()) {
+    expect(key, "a list of numbers", *list);
+    return values;
+  }
+  for (const Json &item : *list) {
+    const Json &value = item.is_object() && item.contains("__float__") ? item["__float__"] : item;
+    bool isInfinite = value.is_string() && (value == "Infinity" || value == "inf");
+    values.push_back(isInfinite          ? std::numeric_limits<double>::infinity()
+                     : value.is_number() ? value.get<double>()
+                                         : toNumber(key, value, {}));
+  }
+  return values;
+}
+
 ConfigReader *ConfigReader::object(const std::string &key) {
   const Json *value = read(key);
   if (!value)

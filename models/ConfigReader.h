@@ -61,6 +61,10 @@ public:
   std::optional<bool> optionalBoolean(const std::string &key);
   std::optional<std::string> optionalString(const std::string &key);
   std::vector<std::string> strings(const std::string &key); ///< Empty where absent.
+  /// One number for each of `count` things, stated as a list or as one number for all.
+  std::vector<int64_t> integers(const std::string &key, size_t count, IntegerRange range);
+  /// A list of numbers, infinity as JSON spells it: 1e400, `Infinity` or {"__float__": "Infinity"}.
+  std::vector<double> numbers(const std::string &key); ///< Empty where absent.
 
   /// The reader of a nested object, or nullptr where it is absent. Lives as long as this reader,
   /// shares its first error and is finished with it.

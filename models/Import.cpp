@@ -42,6 +42,7 @@ Result<ImportedModel> importModel(MLIRContext &context, const Checkpoint &checkp
 
   ImportedModel imported;
   imported.notes.assign(checkpoint.notes().begin(), checkpoint.notes().end());
+  imported.notes.insert(imported.notes.end(), builder.notes().begin(), builder.notes().end());
   STRATA_ASSIGN_OR_RETURN(std::optional<Vocabulary> vocabulary, checkpoint.vocabulary());
   std::vector<int32_t> ends;
   if (vocabulary) {

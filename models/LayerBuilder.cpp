@@ -16,7 +16,14 @@ Value LayerBuilder::embed(Weight table, StringRef space, double scale) {
 Value LayerBuilder::rmsNorm(Value input, Weight weight, double epsilon, int64_t heads) {
   return ir::RmsNormOp::create(builder_, location_, input.getType(), input, weight.symbol,
                                builder_.getF64FloatAttr(epsilon),
-                               heads ? builder_.getI64IntegerAttr(heads) : IntegerAttr());
+                               heads ? builder_.getI64IntegerAttr(heads) : IntegerAttr(),
+                               /*grouped=*/UnitAttr());
+}
+
+Value LayerBuilder::groupedRmsNorm(Value input, Weight weight, double epsilon, int64_t groups) {
+  return ir::RmsNormOp::create(
+      builder_, location_, input.getType(), input, weight.symbol, builder_.getF64FloatAttr(epsilon),
+      builder_.getI64IntegerAttr(groups), /*grouped=*/builder_.getUnitAttr());
 }
 
 Value LayerBuilder::linear(Value input, Weight weight, Weight bias, StringRef space) {
@@ -48,6 +55,56 @@ Value LayerBuilder::attention(Value query, AttentionState state, int64_t layer, 
 
 Value LayerBuilder::gated(ir::Function function, Value gate, Value up) {
   return ir::GatedOp::create(builder_, location_, gate.getType(), function, gate, up);
+}
+
+Value LayerBuilder::rowGated(ir::Function function, Value gate, Value input) {
+  return ir::RowGatedOp::create(builder_, location_, input.getType(), function, gate, input);
+}
+
+Value LayerBuilder::activation(ir::Function function, Value input) {
+  return ir::ActivationOp::create(builder_, location_, input.getType(), function, input);
+}
+
+Value LayerBuilder::router(Value logits, const Routing &routing, Weight bias) {
+  auto integer = [&](int64_t value) { return builder_.getI64IntegerAttr(value); };
+  return ir::RouterOp::create(
+      builder_, location_, rows(2 * routing.used, "routing"),
+      ir::GateFunctionAttr::get(builder_.getContext(), routing.function), logits, bias.symbol,
+      integer(routing.used), integer(routing.groups), integer(routing.groupsUsed),
+      integer(routing.groupTop), routing.normalise ? builder_.getUnitAttr() : UnitAttr(),
+      builder_.getF64FloatAttr(routing.leastSum), builder_.getF64FloatAttr(routing.scale));
+}
+
+Value LayerBuilder::experts(Value input, Value routing, const ExpertWeights &weights) {
+  return ir::ExpertsOp::create(builder_, location_, input.getType(),
+                               ir::FunctionAttr::get(builder_.getContext(), weights.function),
+                               input, routing, weights.gate.symbol, weights.up.symbol,
+                               weights.down.symbol, weights.slots.symbol, weights.labels.symbol);
+}
+
+Value LayerBuilder::latentDown(Value input, Weight weight, int64_t groups) {
+  return ir::LatentDownOp::create(builder_, location_, rows(weight.rows, "latent"), input,
+                                  weight.symbol, builder_.getI64IntegerAttr(groups));
+}
+
+Value LayerBuilder::latentUp(Value input, Weight weight, int64_t groups, StringRef space) {
+  return ir::LatentUpOp::create(builder_, location_, rows(weight.rows, space), input, weight.symbol,
+                                builder_.getI64IntegerAttr(groups));
+}
+
+Value LayerBuilder::conv(Value input, Weight weight, Weight bias, SlotState state, int64_t layer) {
+  return ir::ConvOp::create(builder_, location_, input.getType(), input, weight.symbol, bias.symbol,
+                            state.symbol, step_, builder_.getI64IntegerAttr(layer));
+}
+
+Value LayerBuilder::ssmScan(Value input, Value dt, const ScanWeights &weights, SlotState state,
+                            int64_t layer) {
+  return ir::SsmScanOp::create(
+      builder_, location_, rows(weights.heads * weights.headWidth, "inner"), input, dt,
+      weights.a.symbol, weights.skip.symbol, weights.dtBias.symbol, state.symbol, step_,
+      builder_.getI64IntegerAttr(layer), builder_.getI64IntegerAttr(weights.heads),
+      builder_.getI64IntegerAttr(weights.groups), builder_.getI64IntegerAttr(weights.stateWidth),
+      builder_.getF64FloatAttr(weights.leastDt), builder_.getF64FloatAttr(weights.mostDt));
 }
 
 Value LayerBuilder::add(Value lhs, Value rhs) {

@@ -1,14 +1,16 @@
-// The dense decoder of llama, mistral, smollm2, qwen2 and qwen3: one graph with a few switches.
+// The decoder of llama, mistral, smollm2, qwen2 and qwen3, dense or with experts: one graph with a
+// few switches.
 //
 //   x = E[id]
 //   a layer: n = norm(x); q, k, v = Wq n, Wk n, Wv n (+ biases); q, k = per-head norms (qwen3);
 //            rope on q and k; x = x + Wo attention(q, k, v); m = norm(x);
-//            x = x + Wdown (silu(Wgate m) * Wup m)
+//            x = x + Wdown (silu(Wgate m) * Wup m), or x + experts(m) (MixtureOfExperts.h)
 //   logits = Whead norm(x)
 //
 // GGUF files of architecture `llama` hold the rows of q and k so reordered that neighbouring
 // elements rotate together; everywhere else an element rotates with the one half a head away.
 #include "models/Family.h"
+#include "models/MixtureOfExperts.h"
 
 #include <cmath>
 
@@ -21,6 +23,7 @@ constexpr IntegerRange layerRange{1, 4096};
 constexpr IntegerRange headRange{1, 4096};
 constexpr IntegerRange headWidthRange{2, 4096};
 constexpr IntegerRange vocabularyRange{1, int64_t{1} << 24};
+constexpr IntegerRange expertRange{1, 1 << 14};
 constexpr NumberRange epsilonRange{0, 1};
 
 enum class Bias { Absent, Present, IfStored };
@@ -37,6 +40,10 @@ struct Decoder {
   bool headNorms = false;
   bool tied = false;
   std::vector<int64_t> windows; ///< By layer; 0: the whole context.
+  Mixture mixture;
+  std::vector<bool> sparse; ///< By layer: whether it has experts; empty: none has.
+
+  bool isSparse(int64_t layer) const { return !sparse.empty() && sparse[size_t(layer)]; }
 };
 
 /// A layer's tensors: GGUF's name after `blk.N.`, Hugging Face's after `model.layers.N.`.
@@ -75,9 +82,37 @@ void checkHeads(ConfigReader &config, Decoder &decoder, std::optional<int64_t> h
                             decoder.headWidth));
 }
 
+/// What the two model types with experts fix: GGUF files do not state it.
+void fixMixture(std::string_view name, Decoder &decoder) {
+  bool isQwen2 = name.starts_with("qwen2");
+  decoder.mixture.hasSharedGate = isQwen2;
+  decoder.mixture.routing.function = ir::GateFunction::softmax;
+  decoder.mixture.routing.normalise = !isQwen2;
+}
+
+void checkMixture(ConfigReader &config, const Mixture &mixture, const std::string &usedKey) {
+  if (config.status().isOk() && mixture.routing.used > mixture.experts)
+    config.fail(usedKey, fmt::format("is {}, more than the {} experts", mixture.routing.used,
+                                     mixture.experts));
+}
+
 //===----------------------------------------------------------------------===//
 // GGUF
 //===----------------------------------------------------------------------===//
+
+void readGgufMixture(std::string_view name, ConfigReader &config, const std::string &prefix,
+                     Decoder &decoder) {
+  Mixture &mixture = decoder.mixture;
+  fixMixture(name, decoder);
+  mixture.experts = config.integer(prefix + "expert_count", expertRange);
+  mixture.routing.used = config.integer(prefix + "expert_used_count", expertRange);
+  mixture.inner = config.integer(prefix + "expert_feed_forward_length", {1, maxWidth});
+  if (mixture.hasSharedGate)
+    mixture.sharedInner =
+        config.integer(prefix + "expert_shared_feed_forward_length", {1, maxWidth});
+  checkMixture(config, mixture, prefix + "expert_used_count");
+  decoder.sparse.assign(size_t(decoder.shape.layers), true);
+}
 
 Decoder readGguf(std::string_view name, const Checkpoint &checkpoint, ConfigReader &config) {
   std::string prefix = std::string(name) + ".", attention = prefix + "attention.";
@@ -118,10 +153,12 @@ Decoder readGguf(std::string_view name, const Checkpoint &checkpoint, ConfigRead
                      : vocabularyRange.least;
   shape.vocabulary = config.optionalInteger(prefix + "vocab_size", vocabularyRange).value_or(rows);
   // A file says neither whether projections have biases nor whether the head is tied.
-  decoder.qkvBias = name == "qwen2" ? Bias::Present : Bias::IfStored;
+  decoder.qkvBias = name.starts_with("qwen2") ? Bias::Present : Bias::IfStored;
   decoder.outputBias = decoder.mlpBias = Bias::IfStored;
-  decoder.headNorms = name == "qwen3";
+  decoder.headNorms = name.starts_with("qwen3");
   decoder.tied = !checkpoint.find("output.weight");
+  if (name.ends_with("moe"))
+    readGgufMixture(name, config, prefix, decoder);
   decoder.windows.assign(size_t(shape.layers), 0);
   return decoder;
 }
@@ -178,7 +215,7 @@ void readSwitches(std::string_view name, ConfigReader &config, Decoder &decoder)
     bool stated = config.states("sliding_window");
     auto window = config.optionalInteger("sliding_window", {1, maxContext});
     decoder.windows.assign(decoder.windows.size(), stated ? window.value_or(0) : 4096);
-  } else if (name == "qwen2") {
+  } else if (name.starts_with("qwen2")) {
     // Its q, k and v always have biases, whatever `attention_bias` says.
     config.ignore({"attention_bias"});
     decoder.qkvBias = Bias::Present;
@@ -190,6 +227,29 @@ void readSwitches(std::string_view name, ConfigReader &config, Decoder &decoder)
       config.refuse("qk_norm", "false", "true");
     decoder.windows = readQwenWindows(config, decoder.shape.layers);
   }
+}
+
+void readHuggingFaceMixture(std::string_view name, ConfigReader &config, Decoder &decoder) {
+  Mixture &mixture = decoder.mixture;
+  fixMixture(name, decoder);
+  // transformers 5 writes the name that other families have.
+  mixture.experts = config.integer(
+      config.has("num_local_experts") ? "num_local_experts" : "num_experts", expertRange);
+  mixture.routing.used = config.integer("num_experts_per_tok", expertRange);
+  mixture.inner = config.integer("moe_intermediate_size", {1, maxWidth});
+  mixture.routing.normalise = config.optionalBoolean("norm_topk_prob").value_or(false);
+  if (mixture.hasSharedGate)
+    mixture.sharedInner = config.integer("shared_expert_intermediate_size", {1, maxWidth});
+  checkMixture(config, mixture, "num_experts_per_tok");
+  int64_t step = config.optionalInteger("decoder_sparse_step", {1, 4096}).value_or(1);
+  decoder.sparse.assign(size_t(decoder.shape.layers), false);
+  for (int64_t i = 0; i < decoder.shape.layers; ++i)
+    decoder.sparse[size_t(i)] = (i + 1) % step == 0;
+  for (double dense : config.numbers("mlp_only_layers"))
+    if (dense >= 0 && dense < double(decoder.shape.layers))
+      decoder.sparse[size_t(dense)] = false;
+  // Of training.
+  config.ignore({"router_aux_loss_coef", "output_router_logits"});
 }
 
 Decoder readHuggingFace(std::string_view name, const Checkpoint &checkpoint, ConfigReader &config) {
@@ -206,7 +266,7 @@ Decoder readHuggingFace(std::string_view name, const Checkpoint &checkpoint, Con
       config.optionalInteger("num_key_value_heads", headRange).value_or(decoder.heads);
   decoder.epsilon = config.number("rms_norm_eps", epsilonRange);
   auto headWidth = config.optionalInteger("head_dim", headWidthRange);
-  if (!headWidth && name == "qwen3")
+  if (!headWidth && name.starts_with("qwen3"))
     headWidth = 128;
   checkHeads(config, decoder, headWidth, "num_attention_heads", "num_key_value_heads", "head_dim");
   decoder.rotaryWidth = decoder.headWidth;
@@ -217,6 +277,8 @@ Decoder readHuggingFace(std::string_view name, const Checkpoint &checkpoint, Con
                      .value_or(checkpoint.format() == CheckpointFormat::HuggingFace &&
                                !checkpoint.find("lm_head.weight"));
   readSwitches(name, config, decoder);
+  if (name.ends_with("moe"))
+    readHuggingFaceMixture(name, config, decoder);
   // Of training, of the cache of other engines, and of how a weight was once cut into parts.
   config.ignore(
       {"attention_dropout", "initializer_range", "use_cache", "pretraining_tp", "is_llama_config"});
@@ -241,6 +303,8 @@ public:
     bool divided = gguf_ && model_.stores(ropeDivisors);
     frequencies_ = model_.ropeFrequencies("rope", decoder_.rope, decoder_.rotaryWidth,
                                           divided ? ropeDivisors : "");
+    if (decoder_.mixture.experts)
+      expertSlots_ = model_.identity("expert_slot", decoder_.mixture.experts);
     model_.embedding([&](LayerBuilder &ops) { return ops.embed(embedding, "hidden"); });
     for (int64_t i = 0; i < shape.layers; ++i)
       buildLayer(i);
@@ -286,8 +350,28 @@ private:
     return result;
   }
 
-  void buildLayer(int64_t i) {
+  /// Declares a layer's dense or sparse feed-forward part and returns what builds it.
+  std::function<mlir::Value(LayerBuilder &, mlir::Value)> declareFeedForward(int64_t i) {
     int64_t hidden = decoder_.shape.hidden, inner = decoder_.intermediate;
+    if (decoder_.isSparse(i)) {
+      MixtureNames names{gguf_,
+                         gguf_ ? fmt::format("blk.{}.", i) : fmt::format("model.layers.{}.mlp.", i),
+                         "shared_expert"};
+      MixtureOfExperts mixture(model_, decoder_.mixture, names, i, hidden, expertSlots_);
+      return [mixture](LayerBuilder &ops, mlir::Value m) { return mixture.build(ops, m); };
+    }
+    Projection wGate = projection(i, "gate", gateName, inner, hidden, decoder_.mlpBias);
+    Projection wUp = projection(i, "up", upName, inner, hidden, decoder_.mlpBias);
+    Projection wDown = projection(i, "down", downName, hidden, inner, decoder_.mlpBias);
+    return [=, activation = decoder_.activation](LayerBuilder &ops, mlir::Value m) {
+      mlir::Value gate = ops.linear(m, wGate.weight, wGate.bias, "intermediate");
+      mlir::Value up = ops.linear(m, wUp.weight, wUp.bias, "intermediate");
+      return ops.linear(ops.gated(activation, gate, up), wDown.weight, wDown.bias, "hidden");
+    };
+  }
+
+  void buildLayer(int64_t i) {
+    int64_t hidden = decoder_.shape.hidden;
     int64_t heads = decoder_.heads, kvHeads = decoder_.kvHeads, headWidth = decoder_.headWidth;
     int64_t qWidth = heads * headWidth, kvWidth = kvHeads * headWidth;
     Weight attentionNormWeight = norm(i, "attention_norm", attentionNorm, hidden);
@@ -301,9 +385,7 @@ private:
     }
     Projection wo = projection(i, "output", outputName, hidden, qWidth, decoder_.outputBias);
     Weight mlpNormWeight = norm(i, "ffn_norm", mlpNorm, hidden);
-    Projection wGate = projection(i, "gate", gateName, inner, hidden, decoder_.mlpBias);
-    Projection wUp = projection(i, "up", upName, inner, hidden, decoder_.mlpBias);
-    Projection wDown = projection(i, "down", downName, hidden, inner, decoder_.mlpBias);
+    std::function<mlir::Value(LayerBuilder &, mlir::Value)> feedForward = declareFeedForward(i);
 
     double epsilon = decoder_.epsilon, magnitude = decoder_.rope.magnitude;
     double scale = 1.0 / std::sqrt(double(headWidth));
@@ -323,10 +405,7 @@ private:
       mlir::Value a = ops.attention(q, state, i, heads, kvHeads, scale, qWidth, "attention");
       x = ops.add(x, ops.linear(a, wo.weight, wo.bias, "hidden"));
       mlir::Value m = ops.rmsNorm(x, mlpNormWeight, epsilon);
-      mlir::Value gate = ops.linear(m, wGate.weight, wGate.bias, "intermediate");
-      mlir::Value up = ops.linear(m, wUp.weight, wUp.bias, "intermediate");
-      m = ops.gated(decoder_.activation, gate, up);
-      return ops.add(x, ops.linear(m, wDown.weight, wDown.bias, "hidden"));
+      return ops.add(x, feedForward(ops, m));
     });
   }
 
@@ -361,15 +440,15 @@ private:
   bool gguf_;
   ModelBuilder &model_;
   AttentionState wholeState_, windowState_;
-  Weight frequencies_;
+  Weight frequencies_, expertSlots_;
 };
 
 class Llama final : public Family {
 public:
   std::vector<std::string_view> names(CheckpointFormat format) const override {
     if (format == CheckpointFormat::Gguf)
-      return {"llama", "qwen2", "qwen3"};
-    return {"llama", "mistral", "qwen2", "qwen3"};
+      return {"llama", "qwen2", "qwen2moe", "qwen3", "qwen3moe"};
+    return {"llama", "mistral", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe"};
   }
 
   Status build(std::string_view name, const Checkpoint &checkpoint, ConfigReader &config,

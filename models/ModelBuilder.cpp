@@ -126,14 +126,15 @@ Status ModelBuilder::begin(const ModelShape &shape) {
 }
 
 const Tensor *ModelBuilder::take(const std::string &name, ArrayRef<int64_t> shape) {
-  used_.insert(name);
+  bool isFirst = used_.insert(name).second;
   const Tensor *tensor = checkpoint_.find(name);
   if (!tensor) {
-    if (hasWeights_)
+    if (hasWeights_ && isFirst)
       missing_.push_back(fmt::format("'{}'", name));
     return nullptr;
   }
-  if (!llvm::equal(tensor->shape, shape, [](uint64_t a, int64_t b) { return a == uint64_t(b); })) {
+  if (isFirst &&
+      !llvm::equal(tensor->shape, shape, [](uint64_t a, int64_t b) { return a == uint64_t(b); })) {
     SmallVector<int64_t> found(tensor->shape.begin(), tensor->shape.end());
     misshapen_.push_back(
         fmt::format("'{}' has {}, must have {}", name, shapeText(found), shapeText(shape)));
@@ -142,11 +143,13 @@ const Tensor *ModelBuilder::take(const std::string &name, ArrayRef<int64_t> shap
 }
 
 Weight ModelBuilder::declare(const std::string &symbol, RankedTensorType type,
-                             const std::string &tensor, ir::RopeFrequenciesAttr computed,
-                             std::string_view unit, double plus) {
+                             const std::string &tensor, Attribute computed, std::string_view unit,
+                             double plus) {
   Location location = NameLoc::get(StringAttr::get(&context_, tensor.empty() ? symbol : tensor));
   ir::WeightOp::create(weights_, location, symbol, type,
-                       tensor.empty() ? StringAttr() : StringAttr::get(&context_, tensor), computed,
+                       tensor.empty() ? StringAttr() : StringAttr::get(&context_, tensor),
+                       /*stack=*/IntegerAttr(), /*part=*/ir::SourcePartAttr(),
+                       /*join=*/IntegerAttr(), /*map=*/StringAttr(), computed,
                        plus == 0 ? FloatAttr() : weights_.getF64FloatAttr(plus),
                        StringRef(unit.data(), unit.size()), DenseI64ArrayAttr(), StringAttr());
   return {FlatSymbolRefAttr::get(&context_, symbol), type.getDimSize(0),
@@ -187,6 +190,61 @@ Weight ModelBuilder::vector(const std::string &symbol, const std::string &tensor
                  unit, plus);
 }
 
+Weight ModelBuilder::declareFrom(const std::string &symbol, const WeightSource &source,
+                                 ArrayRef<int64_t> shape, const WeightType *type,
+                                 std::string_view unit) {
+  auto integer = [&](int64_t value, int64_t absent) {
+    return value == absent ? IntegerAttr() : weights_.getI64IntegerAttr(value);
+  };
+  auto part = source.part
+                  ? ir::SourcePartAttr::get(&context_, source.part->first, source.part->second)
+                  : ir::SourcePartAttr();
+  ir::WeightOp::create(weights_, NameLoc::get(StringAttr::get(&context_, source.tensor)), symbol,
+                       RankedTensorType::get(shape, ir::elementTypeFor(&context_, *type)),
+                       StringAttr::get(&context_, source.tensor), integer(source.stack, 0), part,
+                       integer(source.join, 1),
+                       source.isNegativeExponential ? StringAttr::get(&context_, "neg_exp")
+                                                    : StringAttr(),
+                       Attribute(), FloatAttr(), StringRef(unit.data(), unit.size()),
+                       DenseI64ArrayAttr(), StringAttr());
+  return {FlatSymbolRefAttr::get(&context_, symbol), shape[0], shape.size() > 1 ? shape[1] : 0};
+}
+
+Weight ModelBuilder::weight(const std::string &symbol, const WeightSource &source,
+                            ArrayRef<int64_t> shape, std::string_view unit) {
+  const Tensor *first = nullptr;
+  for (int64_t i = 0; i < std::max<int64_t>(1, source.stack); ++i) {
+    std::string name = source.tensor;
+    if (source.stack)
+      name.replace(name.find('*'), 1, std::to_string(i));
+    const Tensor *tensor = take(name, source.shape);
+    if (!first)
+      first = tensor;
+    if (tensor && tensor->type != first->type && status_.isOk())
+      status_ =
+          makeError(StatusCode::Unimplemented,
+                    "tensor '{}' is stored as {}, but '{}' as {}; what is stacked has one type",
+                    name, tensor->type->name, first->name, first->type->name);
+  }
+  return declareFrom(symbol, source, shape,
+                     matrixType(source.tensor, first, shape.back() / source.join), unit);
+}
+
+Weight ModelBuilder::floatWeight(const std::string &symbol, const WeightSource &source,
+                                 ArrayRef<int64_t> shape, std::string_view unit) {
+  const Tensor *stored = take(source.tensor, source.shape);
+  if (stored && !stored->type->isPlain() && status_.isOk())
+    status_ = makeError(StatusCode::Unimplemented,
+                        "tensor '{}' is stored as {}; here it must be f32, f16 or bf16",
+                        source.tensor, stored->type->name);
+  return declareFrom(symbol, source, shape, findWeightType("f32"), unit);
+}
+
+Weight ModelBuilder::identity(const std::string &symbol, int64_t width) {
+  return declare(symbol, RankedTensorType::get({width}, weights_.getF32Type()), "",
+                 ir::IdentityAttr::get(&context_, width), sharedUnit);
+}
+
 Weight ModelBuilder::ropeFrequencies(const std::string &symbol, const RopeParameters &rope,
                                      int64_t width, const std::string &divisors) {
   if (!divisors.empty())
@@ -221,6 +279,30 @@ AttentionState ModelBuilder::attentionState(const std::string &symbol, int64_t w
   if (weights_.getInsertionPoint() == Block::iterator(forward_))
     weights_.setInsertionPoint(state);
   return {FlatSymbolRefAttr::get(&context_, symbol), window};
+}
+
+SlotState ModelBuilder::slotState(const std::string &symbol,
+                                  ArrayRef<std::pair<StringRef, int64_t>> components,
+                                  ArrayRef<int64_t> layers) {
+  SmallVector<Attribute> attributes;
+  for (auto [name, width] : components)
+    attributes.push_back(ir::ComponentAttr::get(&context_, name, "f32", width));
+  auto state =
+      ir::StateOp::create(states_, NameLoc::get(StringAttr::get(&context_, "state " + symbol)),
+                          symbol, ir::StateKind::slot, IntegerAttr(), /*block_tokens=*/1,
+                          states_.getArrayAttr(attributes), layers);
+  if (weights_.getInsertionPoint() == Block::iterator(forward_))
+    weights_.setInsertionPoint(state);
+  return {FlatSymbolRefAttr::get(&context_, symbol)};
+}
+
+void ModelBuilder::skipTensors(const std::string &prefix, std::string_view what) {
+  size_t skipped = 0;
+  for (const Tensor &tensor : checkpoint_.tensors())
+    if (tensor.name.starts_with(prefix))
+      skipped += used_.insert(tensor.name).second;
+  if (skipped > 0)
+    notes_.push_back(fmt::format("{} tensors '{}*' are left out: {}", skipped, prefix, what));
 }
 
 Value ModelBuilder::layer(ir::LayerKind kind, int64_t index, std::string_view unit, Value input,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -36,6 +37,16 @@ struct Weight {
   explicit operator bool() const { return symbol != nullptr; }
 };
 
+/// Where a weight's values lie in the checkpoint (`strata.weight` says what each field means).
+struct WeightSource {
+  std::string tensor;                              ///< With `stack`: `*` stands for 0, 1, ...
+  llvm::SmallVector<int64_t, 4> shape;             ///< Of each tensor.
+  int64_t stack = 0;                               ///< 0: one tensor.
+  std::optional<std::pair<int64_t, int64_t>> part; ///< First row, of how many.
+  int64_t join = 1;
+  bool isNegativeExponential = false;
+};
+
 /// Where the keys and values of some layers are kept.
 struct AttentionState {
   mlir::FlatSymbolRefAttr symbol;
@@ -43,6 +54,32 @@ struct AttentionState {
 };
 
 /// The unit whose segment of the plan holds a weight.
+/// State that is one slot a sequence.
+struct SlotState {
+  mlir::FlatSymbolRefAttr symbol;
+};
+
+/// How a router chooses: the attributes of `strata.router`.
+struct Routing {
+  ir::GateFunction function = ir::GateFunction::softmax;
+  int64_t used = 0, groups = 1, groupsUsed = 1, groupTop = 1;
+  bool normalise = false;
+  double leastSum = 1e-20, scale = 1;
+};
+
+/// The operands of `strata.experts`; gate and labels may be null.
+struct ExpertWeights {
+  ir::Function function = ir::Function::silu;
+  Weight gate, up, down, slots, labels;
+};
+
+/// The operands and attributes of `strata.ssm_scan`.
+struct ScanWeights {
+  Weight a, skip, dtBias;
+  int64_t heads = 0, headWidth = 0, groups = 0, stateWidth = 0;
+  double leastDt = 0, mostDt = 0;
+};
+
 std::string layerUnit(int64_t index);
 inline constexpr std::string_view embeddingUnit = "embedding";
 inline constexpr std::string_view headUnit = "head";
@@ -58,6 +95,8 @@ public:
   mlir::Value embed(Weight table, llvm::StringRef space, double scale = 1);
   /// `heads` above 0: over each of so many equal parts of a row.
   mlir::Value rmsNorm(mlir::Value input, Weight weight, double epsilon, int64_t heads = 0);
+  /// Over each of `groups` equal parts of a row, with a weight for the whole row.
+  mlir::Value groupedRmsNorm(mlir::Value input, Weight weight, double epsilon, int64_t groups);
   /// `bias` may be null.
   mlir::Value linear(mlir::Value input, Weight weight, Weight bias, llvm::StringRef space);
   mlir::Value rope(mlir::Value input, Weight frequencies, ir::RopePairs pairs, int64_t heads,
@@ -66,6 +105,15 @@ public:
   mlir::Value attention(mlir::Value query, AttentionState state, int64_t layer, int64_t queryHeads,
                         int64_t kvHeads, double scale, int64_t width, llvm::StringRef space);
   mlir::Value gated(ir::Function function, mlir::Value gate, mlir::Value up);
+  mlir::Value rowGated(ir::Function function, mlir::Value gate, mlir::Value input);
+  mlir::Value activation(ir::Function function, mlir::Value input);
+  mlir::Value router(mlir::Value logits, const Routing &routing, Weight bias);
+  mlir::Value experts(mlir::Value input, mlir::Value routing, const ExpertWeights &weights);
+  mlir::Value latentDown(mlir::Value input, Weight weight, int64_t groups);
+  mlir::Value latentUp(mlir::Value input, Weight weight, int64_t groups, llvm::StringRef space);
+  mlir::Value conv(mlir::Value input, Weight weight, Weight bias, SlotState state, int64_t layer);
+  mlir::Value ssmScan(mlir::Value input, mlir::Value dt, const ScanWeights &weights,
+                      SlotState state, int64_t layer);
   mlir::Value add(mlir::Value lhs, mlir::Value rhs);
   mlir::Value gatherRows(mlir::Value input);
   mlir::Value logits(mlir::Value input, Weight weight, llvm::StringRef space);
@@ -102,6 +150,14 @@ public:
   /// type. `plus` is added to every element: some families store a norm's weight less one.
   Weight vector(const std::string &symbol, const std::string &tensor, int64_t width,
                 std::string_view unit, double plus = 0);
+  /// A weight of any shape in the type that it is stored in.
+  Weight weight(const std::string &symbol, const WeightSource &source,
+                llvm::ArrayRef<int64_t> shape, std::string_view unit);
+  /// The same in F32, converted when packed.
+  Weight floatWeight(const std::string &symbol, const WeightSource &source,
+                     llvm::ArrayRef<int64_t> shape, std::string_view unit);
+  /// A table that maps each of `width` things to itself.
+  Weight identity(const std::string &symbol, int64_t width);
   /// Frequencies for a rotated `width`; `divisors` names the tensor that divides them, or is empty.
   Weight ropeFrequencies(const std::string &symbol, const RopeParameters &rope, int64_t width,
                          const std::string &divisors = "");
@@ -109,6 +165,16 @@ public:
   /// State for keys and values of `kWidth` and `vWidth` of the given layers.
   AttentionState attentionState(const std::string &symbol, int64_t window, int64_t kWidth,
                                 int64_t vWidth, llvm::ArrayRef<int64_t> layers);
+
+  /// State of one slot a sequence: F32 components of the given widths for each of the layers.
+  SlotState slotState(const std::string &symbol,
+                      llvm::ArrayRef<std::pair<llvm::StringRef, int64_t>> components,
+                      llvm::ArrayRef<int64_t> layers);
+
+  /// Leaves out all tensors whose names begin with `prefix`; says so in a note, where there are
+  /// any.
+  void skipTensors(const std::string &prefix, std::string_view what);
+  const std::vector<std::string> &notes() const { return notes_; }
 
   /// A tensor that the model does not use and that may be there all the same.
   void ignoreTensor(std::string name) { used_.insert(std::move(name)); }
@@ -129,7 +195,9 @@ public:
 
 private:
   Weight declare(const std::string &symbol, mlir::RankedTensorType type, const std::string &tensor,
-                 ir::RopeFrequenciesAttr computed, std::string_view unit, double plus = 0);
+                 mlir::Attribute computed, std::string_view unit, double plus = 0);
+  Weight declareFrom(const std::string &symbol, const WeightSource &source,
+                     llvm::ArrayRef<int64_t> shape, const WeightType *type, std::string_view unit);
   const Tensor *take(const std::string &tensor, llvm::ArrayRef<int64_t> shape);
   const WeightType *matrixType(const std::string &tensor, const Tensor *stored, int64_t columns);
   mlir::Value layer(ir::LayerKind kind, int64_t index, std::string_view unit, mlir::Value input,
@@ -153,7 +221,8 @@ private:
   std::set<std::string, std::less<>> used_;
   std::vector<std::string> missing_;
   std::vector<std::string> misshapen_; ///< Each with both shapes.
-  Status status_;                      ///< The first error that is none of these.
+  std::vector<std::string> notes_;
+  Status status_; ///< The first error that is none of these.
 };
 
 } // namespace strata

@@ -100,6 +100,23 @@ def InstantiateBuckets : Strata_Pass<"instantiate-buckets"> {
   }];
 }
 
+def ExpandExperts : Strata_Pass<"expand-experts"> {
+  let summary = "Turn experts into explicit ops, in groups that bound their memory";
+  let description = [{
+    Replaces each `strata.experts` by `strata.expert_lists` and, for one group of experts after the other,
+    `strata.expert_up` (the gate first, where there is one) and `strata.expert_down` onto the sum so far. Every
+    expert stands in one group, so its weights are read once a forward. A group holds as many experts as
+    keep the inner activations of a row within a limit even when all rows choose them; where the rows are
+    few, one group holds all.
+
+        16 rows, 4 of 64 experts of 8192 a row: 2 at once, 32 groups, 2 * 8192 values a row
+        1 row:                                  all in one group,    4 * 8192 values
+
+    Experts are added in order of their numbers whatever the groups: results do not depend on them.
+    Anything but static rows would be wrong to feed.
+  }];
+}
+
 def ChooseLayouts : Strata_Pass<"choose-layouts"> {
   let summary = "Choose one physical layout for each weight";
   let description = [{

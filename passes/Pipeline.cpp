@@ -13,8 +13,8 @@ namespace {
 constexpr std::string_view order[] = {
     "verify-model",        "canonicalize",    "profile-units",    "partition-stages",
     "replicate-constants", "insert-handoffs", "verify-placement", "instantiate-buckets",
-    "choose-layouts",      "select-kernels",  "pad-tail-chunks",  "order-ops",
-    "assign-buffers",      "plan-memory",     "verify-plan",
+    "expand-experts",      "choose-layouts",  "select-kernels",   "pad-tail-chunks",
+    "order-ops",           "assign-buffers",  "plan-memory",      "verify-plan",
 };
 
 std::unique_ptr<Pass> makePass(std::string_view name) {
@@ -24,10 +24,10 @@ std::unique_ptr<Pass> makePass(std::string_view name) {
       [] { return createProfileUnits(); },       [] { return createPartitionStages(); },
       [] { return createReplicateConstants(); }, [] { return createInsertHandoffs(); },
       [] { return createVerifyPlacement(); },    [] { return createInstantiateBuckets(); },
-      [] { return createChooseLayouts(); },      [] { return createSelectKernels(); },
-      [] { return createPadTailChunks(); },      [] { return createOrderOps(); },
-      [] { return createAssignBuffers(); },      [] { return createPlanMemory(); },
-      [] { return createVerifyPlan(); },
+      [] { return createExpandExperts(); },      [] { return createChooseLayouts(); },
+      [] { return createSelectKernels(); },      [] { return createPadTailChunks(); },
+      [] { return createOrderOps(); },           [] { return createAssignBuffers(); },
+      [] { return createPlanMemory(); },         [] { return createVerifyPlan(); },
   };
   static_assert(std::size(makers) == std::size(order));
   return makers[llvm::find(order, name) - std::begin(order)]();

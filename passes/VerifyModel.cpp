@@ -35,8 +35,11 @@ template <class Op> LogicalResult expectOne(LayerOp layer) {
 LogicalResult verifyOps(LayerOp layer) {
   LayerKind kind = layer.getKind();
   for (Operation &op : layer.getBody().front()) {
-    bool pointwise = isa<RmsNormOp, LinearOp, GatedOp, ActivationOp, AddOp, YieldOp>(op);
-    bool positional = isa<RopeOp, KvWriteOp, AttentionOp>(op);
+    bool pointwise =
+        isa<RmsNormOp, LinearOp, GatedOp, RowGatedOp, ActivationOp, AddOp, YieldOp>(op);
+    // Experts sort all rows of a body; the head may run over some of them.
+    bool positional = isa<RopeOp, KvWriteOp, AttentionOp, ConvOp, SsmScanOp, RouterOp, ExpertsOp,
+                          LatentDownOp, LatentUpOp>(op);
     bool ofHead = isa<GatherRowsOp, LogitsOp, SampleOp>(op);
     bool allowed = pointwise || (kind == LayerKind::embedding && isa<EmbedOp>(op)) ||
                    (kind == LayerKind::decoder && positional) ||
@@ -60,8 +63,16 @@ LogicalResult verifyOps(LayerOp layer) {
 LogicalResult verifyState(ModelOp model, ForwardOp forward) {
   llvm::DenseSet<std::pair<Attribute, int64_t>> written;
   WalkResult walk = forward.walk([&](Operation *op) {
-    if (auto write = dyn_cast<KvWriteOp>(op))
+    auto writes = [&](auto write) {
       written.insert({write.getStateAttr(), write.getLayer()});
+      return WalkResult::advance();
+    };
+    if (auto write = dyn_cast<KvWriteOp>(op))
+      return writes(write);
+    if (auto conv = dyn_cast<ConvOp>(op))
+      return writes(conv);
+    if (auto scan = dyn_cast<SsmScanOp>(op))
+      return writes(scan);
     auto attention = dyn_cast<AttentionOp>(op);
     if (!attention || written.contains({attention.getStateAttr(), attention.getLayer()}))
       return WalkResult::advance();

@@ -1,39 +1,8 @@
 // gated, activation, add, copy_rows and gather_rows: one pass over each row, bound by memory.
-#include "codegen/cpu/Families.h"
+#include "codegen/cpu/Functions.h"
 
 namespace strata::cpu::STRATA_ISA_NAMESPACE {
 namespace {
-
-struct Silu {
-  static constexpr const char *name = "silu";
-  STRATA_INLINE static Lanes apply(Lanes x) {
-    return x / (splat(1.0f) + exponential(splat(0.0f) - x));
-  }
-};
-
-/// 0.5 x (1 + tanh(u)) = x / (1 + e^(-2u)), u = sqrt(2 / pi) (x + 0.044715 x^3).
-struct GeluTanh {
-  static constexpr const char *name = "gelu_tanh";
-  STRATA_INLINE static Lanes apply(Lanes x) {
-    Lanes inner = x * fma(splat(0.044715f), x * x, splat(1.0f));
-    return x / (splat(1.0f) + exponential(splat(-1.5957691216057308f) * inner));
-  }
-};
-
-struct Relu2 {
-  static constexpr const char *name = "relu2";
-  STRATA_INLINE static Lanes apply(Lanes x) {
-    Lanes positive = maximum(splat(0.0f), x);
-    return positive * positive;
-  }
-};
-
-struct Sigmoid {
-  static constexpr const char *name = "sigmoid";
-  STRATA_INLINE static Lanes apply(Lanes x) {
-    return splat(1.0f) / (splat(1.0f) + exponential(splat(0.0f) - x));
-  }
-};
 
 template <class Function>
 void gated(const uint64_t *slots, uint32_t begin, uint32_t end, uint32_t) {
@@ -57,6 +26,20 @@ void activation(const uint64_t *slots, uint32_t begin, uint32_t end, uint32_t) {
   forEachPiece((end - begin) * slots[Width], [&](uint64_t first, uint32_t count) {
     storePiece(y + first, Function::apply(loadPiece(x + first, count)), count);
   });
+}
+
+template <class Function>
+void rowGated(const uint64_t *slots, uint32_t begin, uint32_t end, uint32_t) {
+  enum { Gate, X, Y, Width };
+  uint64_t width = slots[Width];
+  for (uint32_t row = begin; row < end; ++row) {
+    Lanes gate = splat(firstOf(Function::apply(splat(pointerAt<const float>(slots, Gate)[row]))));
+    const float *x = pointerAt<const float>(slots, X) + row * width;
+    float *y = pointerAt<float>(slots, Y) + row * width;
+    forEachPiece(width, [&](uint64_t first, uint32_t count) {
+      storePiece(y + first, gate * loadPiece(x + first, count), count);
+    });
+  }
 }
 
 void add(const uint64_t *slots, uint32_t begin, uint32_t end, uint32_t) {
@@ -97,6 +80,7 @@ constexpr KernelEntry entries[] = {
     {activationName<GeluTanh>.view(), activation<GeluTanh>},
     {activationName<Relu2>.view(), activation<Relu2>},
     {activationName<Sigmoid>.view(), activation<Sigmoid>},
+    {"row_gated.sigmoid", rowGated<Sigmoid>},
     {"add", add},
     {"copy_rows", copyRows},
     {"gather_rows", gatherRows},

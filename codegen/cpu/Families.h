@@ -19,6 +19,9 @@ KernelList ropeKernels();
 KernelList stateKernels();
 KernelList attentionKernels();
 KernelList elementwiseKernels();
+KernelList routerKernels();
+KernelList expertKernels();
+KernelList recurrentKernels();
 
 template <class T> STRATA_INLINE T *pointerAt(const uint64_t *slots, uint32_t slot) {
   return reinterpret_cast<T *>(slots[slot]);

@@ -23,7 +23,16 @@ struct KernelList {
   uint32_t count;
 };
 
-/// Outputs in one item of `linear`.
+/// Outputs in one item of `linear`, `expert_up` and `expert_down`.
 constexpr uint32_t linearTileOutputs = 16;
+
+/// Channels in one item of `conv`.
+constexpr uint32_t convChannels = 16;
+
+/// Best experts that a router may add up to a group's score.
+constexpr uint32_t maxGroupTop = 16;
+
+/// Taps of `conv`.
+constexpr uint32_t maxConvTaps = 64;
 
 } // namespace strata::cpu

@@ -47,12 +47,13 @@ void rmsNorm(const uint64_t *slots, uint32_t begin, uint32_t end, uint32_t) {
 }
 
 void rmsNormHeads(const uint64_t *slots, uint32_t begin, uint32_t end, uint32_t) {
-  enum { X, Weight, Heads, HeadWidth, Epsilon };
+  enum { X, Weight, Heads, HeadWidth, Epsilon, WeightStride };
   uint64_t heads = slots[Heads], width = slots[HeadWidth];
   float epsilon = realAt(slots, Epsilon);
   for (uint64_t head = begin * heads; head < end * heads; ++head) {
     float *x = pointerAt<float>(slots, X) + head * width;
-    normalise(x, pointerAt<const float>(slots, Weight), x, width, meanSquare(x, width), epsilon);
+    normalise(x, pointerAt<const float>(slots, Weight) + head % heads * slots[WeightStride], x,
+              width, meanSquare(x, width), epsilon);
   }
 }
 

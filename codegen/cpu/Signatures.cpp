@@ -45,11 +45,14 @@ constexpr SlotSpec rmsNorm[] = {
     {"layer", Constant, N},
 };
 
-// As rms_norm over each of `heads` heads of `head_width` elements, with one weight for all; in
-// place.
+// As rms_norm over each of `heads` heads of `head_width` elements; in place.
 constexpr SlotSpec rmsNormHeads[] = {
-    {"x", Buffer, RW},           {"weight", Weight, R},    {"heads", Constant, N},
-    {"head_width", Constant, N}, {"epsilon", Constant, N}, // F64 bits
+    {"x", Buffer, RW},
+    {"weight", Weight, R},
+    {"heads", Constant, N},
+    {"head_width", Constant, N},
+    {"epsilon", Constant, N},       // F64 bits
+    {"weight_stride", Constant, N}, // 0: one weight for all heads; head_width: one for each
 };
 
 // y[row][o] (+)= dot(weight[o], x[row]) + bias[o]. One item is a tile of outputs for all rows: a
@@ -185,6 +188,107 @@ constexpr SlotSpec sample[] = {
     {"context", Constant, N},
 };
 
+// y = f(gate[row]) * x: sigmoid.
+constexpr SlotSpec rowGated[] = {
+    {"gate", Buffer, R}, // F32 [rows]
+    {"x", Buffer, R},
+    {"y", Buffer, W},
+    {"width", Constant, N},
+};
+
+// y[row] = the numbers of the `used` experts with the largest p + bias, ties to the lower, then
+// their weights: p / max(sum of the chosen p, least_sum) where normalised, times scale. p is the
+// name's function of all logits. With several groups, only experts of the `groups_used` groups with
+// the largest sum of their `group_top` best are candidates.
+constexpr SlotSpec router[] = {
+    {"logits", Buffer, R},      {"bias", Weight, R, true}, // F32 [experts]
+    {"y", Buffer, W},                                      // F32 [rows][2 * used]
+    {"scratch", Scratch, RW},   {"scratch_stride", Constant, N},
+    {"experts", Constant, N},   {"used", Constant, N},
+    {"groups", Constant, N},    {"groups_used", Constant, N},
+    {"group_top", Constant, N}, {"normalise", Constant, N},
+    {"least_sum", Constant, N}, // F64 bits
+    {"scale", Constant, N},     // F64 bits
+};
+
+// The router's choices by expert: the words that strata.expert_lists describes.
+constexpr SlotSpec expertLists[] = {
+    {"routing", Buffer, R},   {"lists", Buffer, W},  {"valid_rows", Step, R},
+    {"experts", Constant, N}, {"used", Constant, N},
+};
+
+// y[place] = f(v) or, gated, f(y[place]) * v, with v[o] = dot(weight[expert_slot[e]][o], x[row])
+// for every entry of the lists that is of an expert e in [first, first + count). Places count from
+// the first such entry. x has rows of row_width; expert e reads those columns that begin at
+// labels[e] * columns, or at 0.
+constexpr SlotSpec expertUp[] = {
+    {"x", Buffer, R},
+    {"lists", Buffer, R},
+    {"weight", Weight, R},       // [experts][outputs][columns] of the name's type
+    {"expert_slot", Weight, R},  // F32 [experts], whole numbers
+    {"labels", Weight, R, true}, // F32 [experts], whole numbers
+    {"y", Buffer, RW},
+    {"valid_rows", Step, R},
+    {"scratch", Scratch, RW},
+    {"scratch_stride", Constant, N},
+    {"columns", Constant, N},
+    {"outputs", Constant, N},
+    {"row_width", Constant, N},
+    {"experts", Constant, N},
+    {"used", Constant, N},
+    {"first", Constant, N},
+    {"count", Constant, N},
+    {"by_use", Constant,
+     N}, // 1: item i is of the i / tiles-th expert used; 0: of first + i / tiles
+    {"gated", Constant, N},
+    {"function", Constant, N}, // silu, gelu_tanh, relu2, sigmoid; above: none
+};
+
+// y[row] += w * dot(weight[expert_slot[e]][o], x[place]) for the same entries, in order; y begins
+// as zeros unless it accumulates. y has rows of row_width; expert e adds at labels[e] * outputs, or
+// at 0.
+constexpr SlotSpec expertDown[] = {
+    {"x", Buffer, R},           {"lists", Buffer, R},        {"weight", Weight, R},
+    {"expert_slot", Weight, R}, {"labels", Weight, R, true}, {"y", Buffer, RW},
+    {"valid_rows", Step, R},    {"scratch", Scratch, RW},    {"scratch_stride", Constant, N},
+    {"columns", Constant, N},   {"outputs", Constant, N},    {"row_width", Constant, N},
+    {"experts", Constant, N},   {"used", Constant, N},       {"first", Constant, N},
+    {"count", Constant, N},     {"accumulate", Constant, N},
+};
+
+// x[t][c] = bias[c] + sum_j weight[c][j] * x[t - (taps - 1) + j][c] along each sequence, in place;
+// the state keeps the last taps - 1 rows of the old x. A sequence at position 0 begins with zeros.
+constexpr SlotSpec conv[] = {
+    {"x", Buffer, RW},         {"weight", Weight, R}, // F32 [width][taps]
+    {"bias", Weight, R, true},                        // F32 [width]
+    {"state", State, RW},                             // F32 [taps - 1][width]
+    {"block_table", Step, R},  {"valid_sequences", Step, R},  {"query_start", Step, R},
+    {"row_position", Step, R}, {"block_stride", Constant, N}, {"width", Constant, N},
+    {"taps", Constant, N},
+};
+
+// Mamba-2's recurrence as strata.ssm_scan states it.
+constexpr SlotSpec ssmScan[] = {
+    {"x", Buffer, R},  // F32 [rows][heads * head_width + 2 * groups * state_width]
+    {"dt", Buffer, R}, // F32 [rows][heads]
+    {"a", Weight, R},  // F32 [heads], as the next two
+    {"skip", Weight, R},
+    {"dt_bias", Weight, R},
+    {"y", Buffer, W},     // F32 [rows][heads * head_width]
+    {"state", State, RW}, // F32 [heads][head_width][state_width]
+    {"block_table", Step, R},
+    {"valid_sequences", Step, R},
+    {"query_start", Step, R},
+    {"row_position", Step, R},
+    {"block_stride", Constant, N},
+    {"heads", Constant, N},
+    {"head_width", Constant, N},
+    {"groups", Constant, N},
+    {"state_width", Constant, N},
+    {"least_dt", Constant, N}, // F64 bits
+    {"most_dt", Constant, N},  // F64 bits
+};
+
 constexpr Signature table[] = {
     {"embed", "a row", embed},
     {"rms_norm", "a row", rmsNorm},
@@ -199,6 +303,13 @@ constexpr Signature table[] = {
     {"copy_rows", "a row", copyRows},
     {"gather_rows", "a head row", gatherRows},
     {"sample", "a head row", sample},
+    {"row_gated", "a row", rowGated},
+    {"router", "a row", router},
+    {"expert_lists", "all rows", expertLists},
+    {"expert_up", "a tile of 16 outputs of an expert, for all its rows", expertUp},
+    {"expert_down", "a tile of 16 outputs, for all rows and experts", expertDown},
+    {"conv", "16 channels, for all sequences", conv},
+    {"ssm_scan", "a head, for all sequences", ssmScan},
 };
 
 } // namespace

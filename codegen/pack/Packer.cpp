@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 
 #include "runtime/base/MappedFile.h"
 
@@ -20,20 +21,83 @@ const uint8_t *bytesOf(const Tensor &tensor) {
   return reinterpret_cast<const uint8_t *>(tensor.bytes.data());
 }
 
-/// Streams `tensor` as F32, `plus` added.
-Status convertToFloat(const Tensor &tensor, uint64_t elements, float plus, SegmentSink &sink) {
-  std::vector<float> piece(std::min(elements, pieceElements));
-  const WeightType &type = *tensor.type;
-  for (uint64_t begin = 0; begin < elements; begin += pieceElements) {
-    uint64_t count = std::min(pieceElements, elements - begin);
-    const uint8_t *from = bytesOf(tensor) + begin / type.blockElements * type.blockBytes;
-    dequantiseRow(type, from, count, piece.data());
-    if (plus != 0)
-      for (float &value : piece)
-        value += plus;
-    STRATA_RETURN_IF_ERROR(sink.write(std::as_bytes(std::span(piece.data(), count))));
+/// Streams elements of one tensor as the recipe wants them.
+class Source {
+public:
+  Source(const WeightRecipe &recipe, const Tensor &tensor, SegmentSink &sink)
+      : recipe_(recipe), tensor_(tensor), sink_(sink) {}
+
+  /// [begin, begin + count), whole blocks.
+  Status copy(uint64_t begin, uint64_t count) {
+    const WeightType &type = *tensor_.type;
+    if (tensor_.type == recipe_.type && recipe_.plus == 0 && !recipe_.isNegativeExponential)
+      return sink_.write(tensor_.bytes.subspan(begin / type.blockElements * type.blockBytes,
+                                               count / type.blockElements * type.blockBytes));
+    return convert(begin, begin + count);
   }
-  return Status::ok();
+
+private:
+  Status convert(uint64_t begin, uint64_t end) {
+    const WeightType &type = *tensor_.type;
+    piece_.resize(std::min(end - begin, pieceElements));
+    for (; begin < end; begin += piece_.size()) {
+      uint64_t count = std::min(pieceElements, end - begin);
+      dequantiseRow(type, bytesOf(tensor_) + begin / type.blockElements * type.blockBytes, count,
+                    piece_.data());
+      for (float &value : std::span(piece_.data(), count)) {
+        if (recipe_.isNegativeExponential)
+          value = static_cast<float>(-std::exp(static_cast<double>(value)));
+        value += recipe_.plus;
+      }
+      STRATA_RETURN_IF_ERROR(sink_.write(std::as_bytes(std::span(piece_.data(), count))));
+    }
+    return Status::ok();
+  }
+
+  const WeightRecipe &recipe_;
+  const Tensor &tensor_;
+  SegmentSink &sink_;
+  std::vector<float> piece_;
+};
+
+uint64_t product(std::span<const uint64_t> shape) {
+  uint64_t elements = 1;
+  for (uint64_t dimension : shape)
+    elements *= dimension;
+  return elements;
+}
+
+/// What each source tensor holds: `rows` rows of `columns`, a vector being one row.
+struct SourceShape {
+  uint64_t rows;
+  uint64_t columns;
+};
+
+SourceShape sourceShape(const WeightRecipe &recipe) {
+  uint64_t columns = recipe.shape.back() / recipe.join;
+  uint64_t rows = product(recipe.shape) / columns / std::max<uint64_t>(1, recipe.stack);
+  if (recipe.part)
+    rows = rows / recipe.shape[recipe.shape.size() - 2] * recipe.part->of;
+  return {rows, columns};
+}
+
+Status packSource(const WeightRecipe &recipe, const Tensor &tensor, SegmentSink &sink) {
+  Source source(recipe, tensor, sink);
+  auto [rows, columns] = sourceShape(recipe);
+  if (recipe.part) {
+    uint64_t taken = recipe.shape[recipe.shape.size() - 2];
+    for (uint64_t group = 0; group < rows; group += recipe.part->of)
+      STRATA_RETURN_IF_ERROR(source.copy((group + recipe.part->first) * columns, taken * columns));
+    return Status::ok();
+  }
+  if (recipe.join > 1) {
+    uint64_t joined = recipe.shape[0];
+    for (uint64_t row = 0; row < joined; ++row)
+      for (uint64_t group = 0; group < recipe.join; ++group)
+        STRATA_RETURN_IF_ERROR(source.copy((group * joined + row) * columns, columns));
+    return Status::ok();
+  }
+  return source.copy(0, rows * columns);
 }
 
 double frequency(const RopeFrequencies &rope, uint64_t pair) {
@@ -68,38 +132,62 @@ double yarn(const RopeFrequencies &rope, double frequency, uint64_t pair) {
 
 } // namespace
 
+std::vector<std::string> WeightRecipe::sources() const {
+  if (source.empty() || stack == 0)
+    return source.empty() ? std::vector<std::string>{} : std::vector{source};
+  std::vector<std::string> names;
+  size_t star = source.find('*');
+  for (uint64_t i = 0; i < stack; ++i)
+    names.push_back(source.substr(0, star) + std::to_string(i) + source.substr(star + 1));
+  return names;
+}
+
 Status checkRecipe(const WeightRecipe &recipe, const Checkpoint &checkpoint) {
-  if (recipe.source.empty())
-    return Status::ok();
-  const Tensor *tensor = checkpoint.find(recipe.source);
-  if (!tensor)
-    return makeError(StatusCode::NotFound, "weight '{}' needs tensor '{}', which '{}' lacks",
-                     recipe.name, recipe.source, checkpoint.path());
-  if (tensor->shape != recipe.shape)
-    return makeError(StatusCode::InvalidData, "weight '{}' is {} but tensor '{}' is {}",
-                     recipe.name, shapeText(recipe.shape), recipe.source, shapeText(tensor->shape));
-  if (tensor->type != recipe.type && recipe.type->name != "f32")
-    return makeError(StatusCode::InvalidData,
-                     "weight '{}' is {} but tensor '{}' is {}; only f32 is converted to",
-                     recipe.name, recipe.type->name, recipe.source, tensor->type->name);
+  for (const std::string &name : recipe.sources()) {
+    const Tensor *tensor = checkpoint.find(name);
+    if (!tensor)
+      return makeError(StatusCode::NotFound, "weight '{}' needs tensor '{}', which '{}' lacks",
+                       recipe.name, name, checkpoint.path());
+    auto [rows, columns] = sourceShape(recipe);
+    // A vector may be stored in any shape: it has no rows that could be mixed up.
+    bool isVector = recipe.shape.size() == 1;
+    if (product(tensor->shape) != rows * columns ||
+        (!isVector && (tensor->shape.empty() || tensor->shape.back() != columns)))
+      return makeError(StatusCode::InvalidData, "weight '{}' is {} but tensor '{}' is {}{}",
+                       recipe.name, shapeText(recipe.shape), name, shapeText(tensor->shape),
+                       recipe.stack || recipe.part || recipe.join > 1
+                           ? fmt::format(", where {} rows of {} are needed", rows, columns)
+                           : "");
+    if (tensor->type != recipe.type && recipe.type->name != "f32")
+      return makeError(StatusCode::InvalidData,
+                       "weight '{}' is {} but tensor '{}' is {}; only f32 is converted to",
+                       recipe.name, recipe.type->name, name, tensor->type->name);
+  }
   return Status::ok();
 }
 
 Status packWeight(const WeightRecipe &recipe, const Checkpoint *checkpoint, SegmentSink &sink) {
-  const Tensor *tensor = nullptr;
+  std::vector<const Tensor *> tensors;
   if (!recipe.source.empty()) {
     if (!checkpoint)
       return makeError(StatusCode::InvalidArgument,
                        "weight '{}' needs tensor '{}' but there is no checkpoint", recipe.name,
                        recipe.source);
     STRATA_RETURN_IF_ERROR(checkRecipe(recipe, *checkpoint));
-    tensor = checkpoint->find(recipe.source);
+    for (const std::string &name : recipe.sources())
+      tensors.push_back(checkpoint->find(name));
+  }
+  if (recipe.isIdentity) {
+    std::vector<float> values(recipe.shape[0]);
+    std::iota(values.begin(), values.end(), 0.0f);
+    return sink.write(std::as_bytes(std::span(values)));
   }
   if (recipe.computed) {
     std::vector<float> divisors;
-    if (tensor) {
+    if (!tensors.empty()) {
+      const Tensor &tensor = *tensors.front();
       divisors.resize(recipe.shape[0]);
-      dequantiseRow(*tensor->type, bytesOf(*tensor), divisors.size(), divisors.data());
+      dequantiseRow(*tensor.type, bytesOf(tensor), divisors.size(), divisors.data());
       auto wrong = std::ranges::find_if(
           divisors, [](float divisor) { return !(divisor > 0) || std::isinf(divisor); });
       if (wrong != divisors.end())
@@ -110,15 +198,12 @@ Status packWeight(const WeightRecipe &recipe, const Checkpoint *checkpoint, Segm
     std::vector<float> values = ropeFrequencies(*recipe.computed, divisors);
     return sink.write(std::as_bytes(std::span(values)));
   }
-  uint64_t elements = 1;
-  for (uint64_t dimension : recipe.shape)
-    elements *= dimension;
-  Status status = tensor->type == recipe.type && recipe.plus == 0
-                      ? sink.write(tensor->bytes)
-                      : convertToFloat(*tensor, elements, recipe.plus, sink);
-  // A mapped tensor that was read is resident: without this, compiling would take the whole file.
-  releasePages(tensor->bytes);
-  return status;
+  for (const Tensor *tensor : tensors) {
+    STRATA_RETURN_IF_ERROR(packSource(recipe, *tensor, sink));
+    // A mapped tensor that was read is resident: without this, compiling would take the whole file.
+    releasePages(tensor->bytes);
+  }
+  return Status::ok();
 }
 
 std::vector<float> ropeFrequencies(const RopeFrequencies &rope, std::span<const float> divisors) {

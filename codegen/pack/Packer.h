@@ -25,18 +25,33 @@ struct RopeFrequencies {
   double betaSlow;
 };
 
-/// How a weight of the plan is made.
+/// The rows that a weight takes of its source: of every `of` rows those from `first` on.
+struct SourcePart {
+  uint64_t first;
+  uint64_t of;
+};
+
+/// How a weight of the plan is made (`strata.weight` says what each field means).
 struct WeightRecipe {
   std::string name;
   const WeightType *type;
   std::vector<uint64_t> shape; ///< Outermost first.
   std::string source;          ///< Tensor of the checkpoint; empty where only computed.
+  uint64_t stack = 0;          ///< Tensors that the source's `*` stands for; 0: it is one name.
+  std::optional<SourcePart> part;
+  uint64_t join = 1;
   std::optional<RopeFrequencies> computed;
-  float plus = 0; ///< Added to every element; F32 weights only.
+  bool isIdentity = false;            ///< Element i is i; no source.
+  bool isNegativeExponential = false; ///< -exp of every element; F32 weights only.
+  float plus = 0;                     ///< Added to every element; F32 weights only.
+
+  /// The tensors that it is made of, in order.
+  std::vector<std::string> sources() const;
 };
 
-/// Whether `recipe` can be packed from `checkpoint`: its tensor is there, has the shape, and has
-/// the type itself or one that converts to F32. Errors: NotFound, InvalidData.
+/// Whether `recipe` can be packed from `checkpoint`: its tensors are there, have the elements and
+/// the innermost dimension, and have the type itself or one that converts to F32. Errors: NotFound,
+/// InvalidData.
 Status checkRecipe(const WeightRecipe &recipe, const Checkpoint &checkpoint);
 
 /// Streams the weight in layout `rows`: row-major blocks. `checkpoint` may be null for a recipe

@@ -52,6 +52,17 @@ public:
       set(constant, StateConstantSlotAttr::get(context, state, constant));
     return *this;
   }
+  /// One component of a slot state and the step fields that find each sequence's rows and slot.
+  Filler &slotState(FlatSymbolRefAttr state, StringRef component, int64_t layer) {
+    this->state("state", state, component, layer);
+    step("block_table", ("block_table." + state.getValue()).str());
+    step("valid_sequences").step("query_start").step("row_position");
+    return set("block_stride", StateConstantSlotAttr::get(context, state, "block_stride"));
+  }
+  /// A weight, or 0 where the op has none.
+  Filler &optionalWeight(StringRef name, FlatSymbolRefAttr symbol) {
+    return symbol ? weight(name, symbol) : integer(name, 0);
+  }
   Filler &set(StringRef name, Attribute value) {
     selection.slots[name] = value;
     return *this;
@@ -116,7 +127,8 @@ public:
           .weight("weight", norm.getWeightAttr())
           .integer("heads", *heads)
           .integer("head_width", width / *heads)
-          .number("epsilon", epsilon);
+          .number("epsilon", epsilon)
+          .integer("weight_stride", norm.getGrouped() ? width / *heads : 0);
       return s;
     }
     Selection s = start("rms_norm", {norm.getInput()}, norm.getResult());
@@ -152,8 +164,8 @@ public:
         .integer("columns", columns)
         .integer("outputs", outputs)
         .integer("accumulate", residual ? 1 : 0);
-    if (linear.getBiasAttr())
-      filler.weight("bias", linear.getBiasAttr());
+    if constexpr (requires { linear.getBiasAttr(); })
+      filler.optionalWeight("bias", linear.getBiasAttr());
     else
       filler.integer("bias", 0);
     return s;
@@ -237,6 +249,119 @@ public:
     return s;
   }
 
+  Selection rowGated(RowGatedOp gated) {
+    Selection s = start(("row_gated." + stringifyFunction(gated.getFunction())).str(),
+                        {gated.getGate(), gated.getInput()}, gated.getResult());
+    s.inPlace = 1;
+    fill(s).buffer("gate", 0).buffer("x", 1).buffer("y", 2).integer("width",
+                                                                    widthOf(gated.getResult()));
+    return s;
+  }
+
+  Selection router(RouterOp router) {
+    Selection s = start(("router." + stringifyGateFunction(router.getFunction())).str(),
+                        {router.getLogits()}, router.getResult());
+    int64_t experts = widthOf(router.getLogits());
+    fill(s)
+        .buffer("logits", 0)
+        .optionalWeight("bias", router.getBiasAttr())
+        .buffer("y", 1)
+        .scratch(cpu::scratchBytes(s.kernel, static_cast<uint64_t>(experts)))
+        .integer("experts", experts)
+        .integer("used", router.getUsed())
+        .integer("groups", router.getGroups())
+        .integer("groups_used", router.getGroupsUsed())
+        .integer("group_top", router.getGroupTop())
+        .integer("normalise", router.getNormalise())
+        .number("least_sum", router.getLeastSum().convertToDouble())
+        .number("scale", router.getScale().convertToDouble());
+    return s;
+  }
+
+  Selection expertLists(ExpertListsOp lists) {
+    Selection s = start("expert_lists", {lists.getRouting()}, lists.getResult());
+    s.items = ItemsAttr::get(context, 0, 0, 0, 1);
+    fill(s)
+        .buffer("routing", 0)
+        .buffer("lists", 1)
+        .step("valid_rows")
+        .integer("experts", lists.getExperts())
+        .integer("used", widthOf(lists.getRouting()) / 2);
+    return s;
+  }
+
+  Selection expertUp(ExpertUpOp up) {
+    SmallVector<Value> inputs{up.getInput(), up.getLists()};
+    if (up.getGated())
+      inputs.push_back(up.getGated());
+    Selection s = start("expert_up." + typeName(op, up.getWeightAttr()), inputs, up.getResult());
+    if (up.getGated())
+      s.inPlace = 2;
+    int64_t tiles = fillExperts(s, up, /*rowsOfWidth=*/up.getInput());
+    // With few rows an item is of an expert that some row uses: no more than rows times used.
+    int64_t rows = cast<RankedTensorType>(up.getInput().getType()).getDimSize(0);
+    bool byUse =
+        up.getCount() == expertsOf(up.getWeightAttr()) && rows * up.getUsed() <= up.getCount();
+    s.items = byUse ? ItemsAttr::get(context, up.getUsed() * tiles, 0, 0, 0)
+                    : ItemsAttr::get(context, 0, 0, 0, up.getCount() * tiles);
+    fill(s)
+        .integer("by_use", byUse)
+        .integer("gated", up.getGated() != nullptr)
+        .integer("function", up.getFunction()
+                                 ? static_cast<int64_t>(*up.getFunction())
+                                 : static_cast<int64_t>(getMaxEnumValForFunction()) + 1);
+    return s;
+  }
+
+  Selection expertDown(ExpertDownOp down) {
+    SmallVector<Value> inputs{down.getInput(), down.getLists()};
+    if (down.getOnto())
+      inputs.push_back(down.getOnto());
+    Selection s =
+        start("expert_down." + typeName(op, down.getWeightAttr()), inputs, down.getResult());
+    if (down.getOnto())
+      s.inPlace = 2;
+    s.items = ItemsAttr::get(context, 0, 0, 0, fillExperts(s, down, down.getResult()));
+    fill(s).integer("accumulate", down.getOnto() != nullptr);
+    return s;
+  }
+
+  Selection conv(ConvOp conv) {
+    Selection s = start("conv", {conv.getInput()}, conv.getResult());
+    s.inPlace = 0;
+    int64_t width = widthOf(conv.getInput());
+    s.items = ItemsAttr::get(context, 0, 0, 0,
+                             static_cast<int64_t>(ceilDiv(width, int64_t(cpu::convChannels))));
+    fill(s)
+        .buffer("x", 0)
+        .weight("weight", conv.getWeightAttr())
+        .optionalWeight("bias", conv.getBiasAttr())
+        .slotState(conv.getStateAttr(), "conv", conv.getLayer())
+        .integer("width", width)
+        .integer("taps", lookup<WeightOp>(op, conv.getWeightAttr()).getTensorType().getDimSize(1));
+    return s;
+  }
+
+  Selection ssmScan(SsmScanOp scan) {
+    Selection s = start("ssm_scan", {scan.getInput(), scan.getDt()}, scan.getResult());
+    s.items = ItemsAttr::get(context, 0, 0, 0, scan.getHeads());
+    fill(s)
+        .buffer("x", 0)
+        .buffer("dt", 1)
+        .weight("a", scan.getAAttr())
+        .weight("skip", scan.getSkipAttr())
+        .weight("dt_bias", scan.getDtBiasAttr())
+        .buffer("y", 2)
+        .slotState(scan.getStateAttr(), "ssm", scan.getLayer())
+        .integer("heads", scan.getHeads())
+        .integer("head_width", widthOf(scan.getResult()) / scan.getHeads())
+        .integer("groups", scan.getGroups())
+        .integer("state_width", scan.getStateWidth())
+        .number("least_dt", scan.getLeastDt().convertToDouble())
+        .number("most_dt", scan.getMostDt().convertToDouble());
+    return s;
+  }
+
   Selection gatherRows(GatherRowsOp gather) {
     Selection s = start("gather_rows", {gather.getInput()}, gather.getResult());
     s.items = ItemsAttr::get(context, 0, 0, 1, 0);
@@ -289,6 +414,32 @@ public:
   Filler fill(Selection &selection) { return Filler(context, selection); }
 
 private:
+  int64_t expertsOf(FlatSymbolRefAttr weight) {
+    return lookup<WeightOp>(op, weight).getTensorType().getDimSize(0);
+  }
+
+  /// What expert_up and expert_down have in common; returns how many tiles the outputs are.
+  template <class ExpertOp> int64_t fillExperts(Selection &s, ExpertOp expert, Value rowsOfWidth) {
+    RankedTensorType weight = lookup<WeightOp>(op, expert.getWeightAttr()).getTensorType();
+    fill(s)
+        .buffer("x", 0)
+        .buffer("lists", 1)
+        .weight("weight", expert.getWeightAttr())
+        .weight("expert_slot", expert.getSlotsAttr())
+        .optionalWeight("labels", expert.getLabelsAttr())
+        .buffer("y", 2)
+        .step("valid_rows")
+        .scratch(cpu::scratchBytes(s.kernel, static_cast<uint64_t>(weight.getDimSize(2))))
+        .integer("columns", weight.getDimSize(2))
+        .integer("outputs", weight.getDimSize(1))
+        .integer("row_width", widthOf(rowsOfWidth))
+        .integer("experts", weight.getDimSize(0))
+        .integer("used", expert.getUsed())
+        .integer("first", expert.getFirst())
+        .integer("count", expert.getCount());
+    return static_cast<int64_t>(ceilDiv(weight.getDimSize(1), linearTileOutputs));
+  }
+
   Operation *op;
   const SelectionContext &where;
   MLIRContext *context;
@@ -357,6 +508,16 @@ FailureOr<SmallVector<Selection, 2>> selectKernels(Operation *op, const Selectio
           .Case([&](ActivationOp o) { return selections.push_back(selector.activation(o)), true; })
           .Case([&](AddOp o) { return selections.push_back(selector.add(o)), true; })
           .Case([&](GatherRowsOp o) { return selections.push_back(selector.gatherRows(o)), true; })
+          .Case([&](RowGatedOp o) { return selections.push_back(selector.rowGated(o)), true; })
+          .Case([&](RouterOp o) { return selections.push_back(selector.router(o)), true; })
+          .Case(
+              [&](ExpertListsOp o) { return selections.push_back(selector.expertLists(o)), true; })
+          .Case([&](ExpertUpOp o) { return selections.push_back(selector.expertUp(o)), true; })
+          .Case([&](ExpertDownOp o) { return selections.push_back(selector.expertDown(o)), true; })
+          .Case([&](LatentDownOp o) { return selections.push_back(selector.linear(o, {})), true; })
+          .Case([&](LatentUpOp o) { return selections.push_back(selector.linear(o, {})), true; })
+          .Case([&](ConvOp o) { return selections.push_back(selector.conv(o)), true; })
+          .Case([&](SsmScanOp o) { return selections.push_back(selector.ssmScan(o)), true; })
           .Case([&](SampleOp o) { return selections.push_back(selector.sample(o)), true; })
           .Case([&](ReceiveOp o) { return selections.push_back(selector.receive(o)), true; })
           .Case([&](SendOp o) { return selections.push_back(selector.send(o)), true; })

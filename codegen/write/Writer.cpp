@@ -52,16 +52,24 @@ WeightRecipe recipeOf(WeightOp weight) {
   recipe.source = weight.getSource().value_or("").str();
   if (auto plus = weight.getPlus())
     recipe.plus = static_cast<float>(plus->convertToDouble());
-  if (auto rope = weight.getComputed())
-    recipe.computed = RopeFrequencies{rope->getTheta().getValueAsDouble(),
-                                      static_cast<uint64_t>(rope->getWidth()),
-                                      rope->getScaling().str(),
-                                      rope->getFactor().getValueAsDouble(),
-                                      rope->getLowFrequencyFactor().getValueAsDouble(),
-                                      rope->getHighFrequencyFactor().getValueAsDouble(),
-                                      rope->getOriginalContext().getValueAsDouble(),
-                                      rope->getBetaFast().getValueAsDouble(),
-                                      rope->getBetaSlow().getValueAsDouble()};
+  recipe.stack = static_cast<uint64_t>(weight.getStack().value_or(0));
+  if (auto part = weight.getPart())
+    recipe.part =
+        SourcePart{static_cast<uint64_t>(part->getFirst()), static_cast<uint64_t>(part->getOf())};
+  recipe.join = static_cast<uint64_t>(weight.getJoin().value_or(1));
+  recipe.isNegativeExponential = weight.getMap() == "neg_exp";
+  Attribute computed = weight.getComputed().value_or(Attribute());
+  recipe.isIdentity = isa_and_present<IdentityAttr>(computed);
+  if (auto rope = dyn_cast_or_null<RopeFrequenciesAttr>(computed))
+    recipe.computed = RopeFrequencies{rope.getTheta().getValueAsDouble(),
+                                      static_cast<uint64_t>(rope.getWidth()),
+                                      rope.getScaling().str(),
+                                      rope.getFactor().getValueAsDouble(),
+                                      rope.getLowFrequencyFactor().getValueAsDouble(),
+                                      rope.getHighFrequencyFactor().getValueAsDouble(),
+                                      rope.getOriginalContext().getValueAsDouble(),
+                                      rope.getBetaFast().getValueAsDouble(),
+                                      rope.getBetaSlow().getValueAsDouble()};
   return recipe;
 }
 
@@ -316,13 +324,15 @@ Offset<fb::StateGroup> Writer::buildState(StateOp state) {
   auto name = text(state.getSymName());
   int64_t promised =
       state.getBlocksPerSequence(model.getMaxContext(), maxBodyRows()) * model.getMaxSequences();
-  return fb::CreateStateGroup(
-      builder, name,
-      state.getKind() == StateKind::window ? fb::StateKind::Window : fb::StateKind::Paged,
-      static_cast<uint32_t>(state.getWindow().value_or(0)),
-      static_cast<uint32_t>(state.getBlockTokens()), static_cast<uint64_t>(state.getBlockBytes()),
-      static_cast<uint32_t>(state.getTableBlocks(model.getMaxContext())),
-      static_cast<uint32_t>(promised), componentVector);
+  return fb::CreateStateGroup(builder, name,
+                              state.getKind() == StateKind::window ? fb::StateKind::Window
+                              : state.getKind() == StateKind::slot ? fb::StateKind::SlotPerSequence
+                                                                   : fb::StateKind::Paged,
+                              static_cast<uint32_t>(state.getWindow().value_or(0)),
+                              static_cast<uint32_t>(state.getBlockTokens()),
+                              static_cast<uint64_t>(state.getBlockBytes()),
+                              static_cast<uint32_t>(state.getTableBlocks(model.getMaxContext())),
+                              static_cast<uint32_t>(promised), componentVector);
 }
 
 Offset<fb::BlockLayout> Writer::buildLayout(const BlockFields &layout) {

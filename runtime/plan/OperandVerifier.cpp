@@ -53,6 +53,11 @@ private:
   Status checkLinear() const;
   Status checkAttention() const;
   Status checkPaging(std::string_view state) const;
+  Status checkSlotState(std::initializer_list<uint64_t> factors) const;
+  Status checkRouter() const;
+  Status checkExperts() const;
+  Status checkRecurrence() const;
+  Status checkItems(uint64_t perRow, uint64_t fixed) const;
   Status checkScratch(uint64_t width) const;
   /// Slot `name` holds the product of `factors` in bytes; none of them is 0.
   Status needs(std::string_view name, std::initializer_list<uint64_t> factors) const;
@@ -85,6 +90,14 @@ Status OperandChecker::needs(std::string_view name, std::initializer_list<uint64
 Status OperandChecker::findRows() {
   const fb::Items &items = *command_.items();
   std::string_view family = signature_.family;
+  // These count their items themselves (checkItems), and run over all rows of a body.
+  if (family == "expert_lists" || family == "expert_up" || family == "expert_down" ||
+      family == "conv" || family == "ssm_scan") {
+    if (!bucket_.body())
+      return invalid("kernel '{}' runs in a bucket without a body", kernel_);
+    rows_ = bucket_.rows();
+    return {};
+  }
   uint64_t perRow = family == "attention" ? constant("query_heads") : 1;
   bool isFixed = false, mayBeHead = true;
   if (family == "linear") {
@@ -93,7 +106,8 @@ Status OperandChecker::findRows() {
     isFixed = items.constant() != 0 && items.row() == 0 && items.head_row() == 0;
   } else {
     isHead_ = items.head_row() != 0;
-    mayBeHead = family != "embed" && family != "attention" && family != "kv_write";
+    mayBeHead =
+        family != "embed" && family != "attention" && family != "kv_write" && family != "router";
   }
   uint64_t found = isHead_ ? items.head_row() : items.row();
   uint64_t other = isHead_ ? items.row() : items.head_row();
@@ -193,6 +207,117 @@ Status OperandChecker::checkAttention() const {
   return needs("v", {tokens, kvHeads, typedBytes(namePart(kernel_, 2), valueWidth)});
 }
 
+Status OperandChecker::checkItems(uint64_t perRow, uint64_t fixed) const {
+  const fb::Items &items = *command_.items();
+  if (items.row() == perRow && items.constant() == fixed && items.sequence() == 0 &&
+      items.head_row() == 0)
+    return {};
+  return invalid(
+      "kernel '{}' has {} items a row, {} a sequence, {} a head row and {} more; it needs "
+      "{} a row and {} more",
+      kernel_, items.row(), items.sequence(), items.head_row(), items.constant(), perRow, fixed);
+}
+
+// One slot a sequence; the component has the product of `factors` in F32.
+Status OperandChecker::checkSlotState(std::initializer_list<uint64_t> factors) const {
+  const fb::StateGroup &group = *stage_.states()->Get(slot("state").object());
+  if (group.kind() != fb::StateKind::SlotPerSequence || group.blocks_per_sequence() != 1 ||
+      constant("block_stride") != group.block_bytes())
+    return invalid(
+        "kernel '{}' takes slots of {} bytes, one a sequence; state '{}' has {} blocks of "
+        "{} bytes a sequence",
+        kernel_, constant("block_stride"), text(group.name()), group.blocks_per_sequence(),
+        group.block_bytes());
+  return needs("state", factors);
+}
+
+Status OperandChecker::checkRouter() const {
+  uint64_t experts = constant("experts"), used = constant("used"), groups = constant("groups");
+  uint64_t groupsUsed = constant("groups_used"), top = constant("group_top");
+  if (experts == 0 || groups == 0 || experts % groups != 0 || groupsUsed == 0 ||
+      groupsUsed > groups || used == 0 || used > experts / groups * groupsUsed || top == 0 ||
+      top > std::min<uint64_t>(experts / groups, cpu::maxGroupTop))
+    return invalid("kernel '{}' chooses {} of {} experts in {} of {} groups by their {} best",
+                   kernel_, used, experts, groupsUsed, groups, top);
+  STRATA_RETURN_IF_ERROR(needs("logits", {rows_, experts, f32Bytes}));
+  STRATA_RETURN_IF_ERROR(needs("y", {rows_, 2, used, f32Bytes}));
+  if (slot("bias").kind() != fb::SlotKind::Constant)
+    STRATA_RETURN_IF_ERROR(needs("bias", {experts, f32Bytes}));
+  return checkScratch(experts);
+}
+
+// What the lists, slots and labels say is checked by the kernels.
+Status OperandChecker::checkExperts() const {
+  uint64_t experts = constant("experts"), used = constant("used");
+  if (experts == 0 || used == 0 || experts > maxObjectBytes || used > experts)
+    return invalid("kernel '{}' runs {} of {} experts a row", kernel_, used, experts);
+  auto entries = checkedMul<uint64_t>(rows_, used);
+  if (!entries || *entries > UINT32_MAX)
+    return invalid("kernel '{}' sorts {} experts of {} rows; at most {} are counted", kernel_, used,
+                   rows_, UINT32_MAX);
+  STRATA_RETURN_IF_ERROR(needs("lists", {2 * experts + 2 + 2 * *entries, f32Bytes}));
+  if (signature_.family == "expert_lists") {
+    STRATA_RETURN_IF_ERROR(needs("routing", {rows_, 2, used, f32Bytes}));
+    return checkItems(0, 1);
+  }
+  bool isUp = signature_.family == "expert_up";
+  uint64_t columns = constant("columns"), outputs = constant("outputs");
+  uint64_t first = constant("first"), expertCount = constant("count");
+  uint64_t rowWidth = constant("row_width"), width = isUp ? columns : outputs;
+  if (expertCount == 0 || first > experts || expertCount > experts - first || width == 0 ||
+      rowWidth % width != 0 ||
+      (slot("labels").kind() == fb::SlotKind::Constant && rowWidth != width))
+    return invalid("kernel '{}' runs experts {}..+{} of {} on rows of {} for a width of {}",
+                   kernel_, first, expertCount, experts, rowWidth, width);
+  uint64_t places = std::min(used, expertCount);
+  std::string_view rows = isUp ? "x" : "y", inner = isUp ? "y" : "x";
+  STRATA_RETURN_IF_ERROR(needs(rows, {rows_, rowWidth, f32Bytes}));
+  STRATA_RETURN_IF_ERROR(needs(inner, {rows_, places, isUp ? outputs : columns, f32Bytes}));
+  STRATA_RETURN_IF_ERROR(
+      needs("weight", {experts, outputs, typedBytes(namePart(kernel_, 1), columns)}));
+  STRATA_RETURN_IF_ERROR(needs("expert_slot", {experts, f32Bytes}));
+  if (slot("labels").kind() != fb::SlotKind::Constant)
+    STRATA_RETURN_IF_ERROR(needs("labels", {experts, f32Bytes}));
+  STRATA_RETURN_IF_ERROR(checkScratch(columns));
+  uint64_t tiles = ceilDiv(outputs, uint64_t(cpu::linearTileOutputs));
+  if (!isUp)
+    return checkItems(0, tiles);
+  if (constant("by_use") == 0)
+    return checkItems(0, expertCount * tiles);
+  if (first != 0 || expertCount != experts)
+    return invalid("kernel '{}' runs the experts used, but only {}..+{} of {}", kernel_, first,
+                   expertCount, experts);
+  return checkItems(used * tiles, 0);
+}
+
+Status OperandChecker::checkRecurrence() const {
+  if (signature_.family == "conv") {
+    uint64_t width = constant("width"), taps = constant("taps");
+    if (taps < 2 || taps > cpu::maxConvTaps)
+      return invalid("kernel '{}' has {} taps; 2 to {} are allowed", kernel_, taps,
+                     cpu::maxConvTaps);
+    STRATA_RETURN_IF_ERROR(needs("x", {rows_, width, f32Bytes}));
+    STRATA_RETURN_IF_ERROR(needs("weight", {width, taps, f32Bytes}));
+    if (slot("bias").kind() != fb::SlotKind::Constant)
+      STRATA_RETURN_IF_ERROR(needs("bias", {width, f32Bytes}));
+    STRATA_RETURN_IF_ERROR(checkSlotState({taps - 1, width, f32Bytes}));
+    return checkItems(0, ceilDiv(width, uint64_t(cpu::convChannels)));
+  }
+  uint64_t heads = constant("heads"), groups = constant("groups");
+  uint64_t headWidth = constant("head_width"), states = constant("state_width");
+  STRATA_RETURN_IF_ERROR(checkSlotState({heads, headWidth, states, f32Bytes}));
+  if (groups == 0 || heads % groups != 0)
+    return invalid("kernel '{}' has {} heads in {} groups", kernel_, heads, groups);
+  // No product here exceeds what the state was found to hold.
+  uint64_t rowWidth = heads * headWidth + 2 * groups * states;
+  STRATA_RETURN_IF_ERROR(needs("x", {rows_, rowWidth, f32Bytes}));
+  STRATA_RETURN_IF_ERROR(needs("dt", {rows_, heads, f32Bytes}));
+  STRATA_RETURN_IF_ERROR(needs("y", {rows_, heads, headWidth, f32Bytes}));
+  for (std::string_view name : {"a", "skip", "dt_bias"})
+    STRATA_RETURN_IF_ERROR(needs(name, {heads, f32Bytes}));
+  return checkItems(0, heads);
+}
+
 // Every F32 buffer of the kernel has rows of `width`.
 Status OperandChecker::checkElementwise() const {
   for (uint32_t i = 0; i < signature_.slots.size(); ++i)
@@ -219,7 +344,12 @@ Status OperandChecker::checkFamily() const {
   if (family == "rms_norm_heads") {
     STRATA_RETURN_IF_ERROR(
         needs("x", {rows_, constant("heads"), constant("head_width"), f32Bytes}));
-    return needs("weight", {constant("head_width"), f32Bytes});
+    if (constant("weight_stride") == 0)
+      return needs("weight", {constant("head_width"), f32Bytes});
+    if (constant("weight_stride") != constant("head_width"))
+      return invalid("kernel '{}' has weights {} elements apart for heads of {}", kernel_,
+                     constant("weight_stride"), constant("head_width"));
+    return needs("weight", {constant("heads"), constant("head_width"), f32Bytes});
   }
   if (family == "rope") {
     uint64_t rotary = constant("rotary_width"), width = constant("head_width");
@@ -257,6 +387,17 @@ Status OperandChecker::checkFamily() const {
     STRATA_RETURN_IF_ERROR(needs("mask", {sequences, maskWords(vocabulary), sizeof(uint32_t)}));
     return checkScratch(vocabulary);
   }
+  if (family == "row_gated") {
+    STRATA_RETURN_IF_ERROR(needs("gate", {rows_, f32Bytes}));
+    STRATA_RETURN_IF_ERROR(needs("x", {rows_, constant("width"), f32Bytes}));
+    return needs("y", {rows_, constant("width"), f32Bytes});
+  }
+  if (family == "router")
+    return checkRouter();
+  if (family.starts_with("expert_"))
+    return checkExperts();
+  if (family == "conv" || family == "ssm_scan")
+    return checkRecurrence();
   if (family == "gated" || family == "activation" || family == "add" || family == "copy_rows")
     return checkElementwise();
   return makeError(StatusCode::Unimplemented, "nothing is known of what kernel '{}' touches",

@@ -141,15 +141,12 @@ Result<ScheduleConfig> scheduleConfig(const fb::Plan &plan, std::span<const uint
                      groups.size());
   for (size_t i = 0; i < groups.size(); ++i) {
     const fb::StateGroup &group = *groups[i];
-    if (group.kind() == fb::StateKind::SlotPerSequence)
-      return makeError(StatusCode::Unimplemented,
-                       "state group '{}' is one slot a sequence; only paged and window groups are "
-                       "scheduled",
-                       group.name()->str());
     bool window = group.kind() == fb::StateKind::Window;
+    // A slot is a block that holds a sequence of any length.
+    bool slot = group.kind() == fb::StateKind::SlotPerSequence;
     config.groups.push_back({group.name()->str(),
                              window ? group.window() : 0,
-                             group.block_tokens(),
+                             slot ? plan.max_context() : group.block_tokens(),
                              group.blocks_per_sequence(),
                              blockCounts[i],
                              {}});

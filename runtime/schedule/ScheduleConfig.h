@@ -24,8 +24,8 @@ struct ScheduleConfig {
   /// State that is paged together (fb::StateGroup).
   struct Group {
     std::string name;
-    uint32_t window = 0; ///< Tokens visible, the newest included; 0: all of them.
-    uint32_t blockTokens = 0;
+    uint32_t window = 0;              ///< Tokens visible, the newest included; 0: all of them.
+    uint32_t blockTokens = 0;         ///< The whole context for state that is one slot a sequence.
     uint32_t blocksPerSequence = 0;   ///< Width of a block table: covers maxContext.
     uint32_t blocks = 0;              ///< In the pool.
     std::vector<uint32_t> blockOrder; ///< A permutation of the pool's blocks; empty: ascending.
@@ -53,8 +53,7 @@ struct ScheduleConfig {
 
 /// The configuration that `plan` asks for. `blockCounts` has one entry a state group, in the order
 /// of stateGroups(plan). `sequences` lowers the number admitted at once; 0: the plan's. Errors:
-/// Unimplemented (state that is one slot a sequence), InvalidArgument (more sequences than the plan
-/// has slots for), and those of verify().
+/// InvalidArgument (more sequences than the plan has slots for), and those of verify().
 Result<ScheduleConfig> scheduleConfig(const fb::Plan &plan, std::span<const uint32_t> blockCounts,
                                       uint32_t sequences);
 

@@ -4,7 +4,7 @@
 
 strata.model @m attributes {family = "f", hidden = 16 : i64, layers = 0 : i64,
     vocabulary = 32 : i64, max_context = 32 : i64, max_sequences = 1 : i64, max_rows = 4 : i64,
-    devices = ["cpu:x86-64-v3", "cpu:x86-64-v3"], after = "instantiate-buckets"} {
+    devices = ["cpu:x86-64-v3", "cpu:x86-64-v3"], after = "expand-experts"} {
   strata.stage @s0 on "cpu:x86-64-v3" layers 0 to 0 embedding {
     // CHECK: strata.weight @table : tensor<32x32x!strata.quant<q8_0>> {{.*}}layout "rows"
     strata.weight @table : tensor<32x32x!strata.quant<q8_0>> from "t" unit "u"

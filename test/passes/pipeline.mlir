@@ -10,6 +10,7 @@
 // LIST-NEXT: insert-handoffs
 // LIST-NEXT: verify-placement
 // LIST-NEXT: instantiate-buckets
+// LIST-NEXT: expand-experts
 // LIST-NEXT: choose-layouts
 // LIST-NEXT: select-kernels
 // LIST-NEXT: pad-tail-chunks

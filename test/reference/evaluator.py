@@ -15,6 +15,7 @@ import numpy as np
 import rope
 from forward import Greedy, Rope, attend, rms_norm, rotate, silu
 from gguf import GgufFile
+from mixers import convolve, route, scan, sigmoid
 from model_text import parse_model
 from safetensors import read_folder
 
@@ -22,8 +23,9 @@ FUNCTIONS = {
     "silu": silu,
     "gelu_tanh": lambda x: 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))),
     "relu2": lambda x: np.maximum(x, 0) ** 2,
-    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "sigmoid": sigmoid,
 }
+EXPERT_WORDS = ("gate", "up", "down", "slots", "labels")  # of strata.experts, each with a symbol
 
 
 def _read_tensor(checkpoint):
@@ -78,19 +80,39 @@ class Evaluator:
 
     @staticmethod
     def _weight(op, read):
-        source = op.keyed.get("from")
-        stored = read(source).astype(np.float64) if source else None
-        if "computed" in op.keyed:
-            return _frequencies(op.keyed["computed"], stored)
         shape = tuple(
             int(n)
             for n in re.match(r"tensor<((?:\d+x)+)", op.keyed["type"]).group(1).split("x")[:-1]
         )
-        if stored.shape != shape:
-            raise ValueError(
-                f"weight @{op.symbols[0]} is {shape} but tensor {source} is {stored.shape}"
-            )
-        return stored
+        computed = op.keyed.get("computed")
+        if computed and "identity" in computed:
+            return np.arange(shape[0], dtype=np.float64)
+        source = op.keyed.get("from")
+        names = [source] if source else []
+        if "stack" in op.words:
+            names = [source.replace("*", str(i)) for i in range(int(op.after("stack")))]
+        stored = [read(name).astype(np.float64) for name in names]
+        if computed:
+            return _frequencies(computed, stored[0] if stored else None)
+        if "part" in op.keyed:
+            first, of = (int(n) for n in re.findall(r"\d+", op.keyed["part"]))
+            groups = [s.reshape(-1, of, shape[-1])[:, first : first + shape[-2]] for s in stored]
+            stored = [g.reshape(-1, shape[-1]) for g in groups]
+        if "join" in op.words:
+            join = int(op.after("join"))
+            stored = [s.reshape(join, shape[0], -1).swapaxes(0, 1) for s in stored]
+            stored = [np.ascontiguousarray(s).reshape(shape) for s in stored]
+        columns = shape[-1] if len(shape) > 1 else None
+        for name, values in zip(names, stored):
+            elements = np.prod(shape) // max(1, len(stored))
+            if values.size != elements or (columns and values.shape[-1] != columns):
+                raise ValueError(f"weight @{op.symbols[0]} is {shape} but tensor {name} is {values.shape}")
+        weight = np.concatenate([s.reshape(-1) for s in stored]).reshape(shape)
+        if "map" in op.keyed:
+            if op.keyed["map"] != "neg_exp":
+                raise ValueError(f"map {op.keyed['map']} has no equation here")
+            weight = -np.exp(weight)
+        return weight
 
     def forward(self, ids):
         """Logits [len(ids), vocabulary] after each id."""
@@ -120,7 +142,10 @@ class Evaluator:
     def _rms_norm(self, op, inputs):
         (x,), heads = inputs, op.attributes.get("heads", 1)
         parts = x.reshape(len(x), heads, -1)
-        normed = rms_norm(parts, self.weights[op.symbols[0]], op.attributes["epsilon"])
+        weight = self.weights[op.symbols[0]]
+        if "grouped" in op.attributes:
+            weight = weight.reshape(heads, -1)
+        normed = rms_norm(parts, weight, op.attributes["epsilon"])
         return normed.reshape(x.shape)
 
     def _linear(self, op, inputs):
@@ -155,6 +180,67 @@ class Evaluator:
         values = values.reshape(len(values), a["kv_heads"], -1)
         q = q * a["scale"] * np.sqrt(q.shape[-1])  # attend() divides by that root
         return attend(q, keys, values, self.positions, a.get("window", 0)).reshape(len(q), -1)
+
+    def _row_gated(self, op, inputs):
+        gate, x = inputs
+        return FUNCTIONS[op.words[0]](gate) * x
+
+    def _router(self, op, inputs):
+        a = op.attributes
+        bias = self.weights[op.symbols[0]] if op.symbols else 0.0
+        ids, weights = route(
+            inputs[0],
+            bias,
+            op.words[0],
+            a["used"],
+            a.get("groups", 1),
+            a.get("groups_used", 1),
+            a.get("group_top", 1),
+            "normalise" in a,
+            a.get("least_sum", 1e-20),
+            a.get("scale", 1.0),
+        )
+        return np.concatenate([ids.astype(np.float64), weights], axis=1)
+
+    def _experts(self, op, inputs):
+        x, routing = inputs
+        at = {w: self.weights[s] for w, s in zip([w for w in op.words if w in EXPERT_WORDS], op.symbols)}
+        function, used = FUNCTIONS[op.words[0]], routing.shape[1] // 2
+        width = at["up"].shape[2]
+        y = np.zeros_like(x)
+        for row in range(len(x)):
+            for expert, weight in zip(routing[row, :used].astype(int), routing[row, used:]):
+                slot = int(at["slots"][expert])
+                group = int(at["labels"][expert]) * width if "labels" in at else 0
+                part = slice(group, group + width)
+                up = at["up"][slot] @ x[row, part]
+                inner = function(at["gate"][slot] @ x[row, part]) * up if "gate" in at else function(up)
+                y[row, part] += weight * (at["down"][slot] @ inner)
+        return y
+
+    def _latent_down(self, op, inputs):
+        return inputs[0] @ self.weights[op.symbols[0]].T
+
+    _latent_up = _latent_down
+
+    def _conv(self, op, inputs):
+        (x,), weight, symbols = inputs, self.weights[op.symbols[0]], op.symbols
+        bias = self.weights[symbols[1]] if "bias" in op.words else 0.0
+        state, key = self.states[symbols[-1]], ("conv", op.after("layer"))
+        before = state.get(key, np.zeros((weight.shape[1] - 1, x.shape[1])))
+        y, state[key] = convolve(x, before, weight, bias)
+        return y
+
+    def _ssm_scan(self, op, inputs):
+        x, dt = inputs
+        a, skip, dt_bias = (self.weights[name] for name in op.symbols[:3])
+        state, key, given = self.states[op.symbols[3]], ("ssm", op.after("layer")), op.attributes
+        heads, groups, width = given["heads"], given["groups"], given["state_width"]
+        inner = x.shape[1] - 2 * groups * width
+        before = state.get(key, np.zeros((heads, inner // heads, width)))
+        limits = given.get("least_dt", 0.0), given.get("most_dt", np.inf)
+        y, state[key] = scan(x, dt, before, a, skip, dt_bias, groups, limits)
+        return y
 
     def _gated(self, op, inputs):
         gate, up = inputs

@@ -52,6 +52,26 @@ TEST_P(ActivationTest, LimitsAndNan) {
   EXPECT_EQ(y[4], suffix() == "sigmoid" ? 0.5f : 0.0f);
 }
 
+class RowGatedTest : public KernelTest {};
+
+TEST_P(RowGatedTest, MultipliesARowByItsGate) {
+  for (uint32_t width : {1, 16, 37}) {
+    constexpr uint32_t rows = 3;
+    std::vector<float> gate = randomFloats(rows, 1, 3), x = randomFloats(rows * width, 2);
+    GuardedRows y(rows + 1, width);
+    KernelCall call(kernel(), isa(), {{"gate", gate}, {"x", x}, {"y", y.data()}, {"width", width}});
+    call.run(1, rows);
+    call.run(0, 1);
+    EXPECT_TRUE(y.touchedOnly(0, rows));
+    for (size_t i = 0; i < x.size(); ++i) {
+      double want = expected(suffix(), gate[i / width]) * x[i];
+      EXPECT_NEAR(y.data()[i], want, 3e-7 * std::abs(want)) << i;
+    }
+  }
+}
+
+STRATA_TEST_KERNELS(RowGatedTest, kernelsOf("row_gated."));
+
 TEST_P(GatedTest, MultipliesTheActivatedGate) {
   for (uint32_t width : {1, 16, 37, 1536}) {
     constexpr uint32_t rows = 3;

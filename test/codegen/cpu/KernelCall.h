@@ -37,7 +37,7 @@ public:
 class KernelCall {
 public:
   KernelCall(std::string_view kernel, Isa isa,
-             std::initializer_list<std::pair<std::string_view, SlotValue>> values)
+             const std::vector<std::pair<std::string_view, SlotValue>> &values)
       : function_(findKernel(kernel, isa)) {
     const Signature *signature = findSignature(kernel);
     if (!function_ || !signature)

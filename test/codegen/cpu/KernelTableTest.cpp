@@ -31,6 +31,8 @@ TEST(KernelTable, EveryWeightTypeMultipliesAndEmbeds) {
   for (const WeightType &type : weightTypes()) {
     EXPECT_NE(findKernel(fmt::format("linear.{}", type.name), Isa::X86_64_v4), nullptr);
     EXPECT_NE(findKernel(fmt::format("embed.{}", type.name), Isa::X86_64_v4), nullptr);
+    EXPECT_NE(findKernel(fmt::format("expert_up.{}", type.name), Isa::X86_64_v4), nullptr);
+    EXPECT_NE(findKernel(fmt::format("expert_down.{}", type.name), Isa::X86_64_v4), nullptr);
   }
 }
 

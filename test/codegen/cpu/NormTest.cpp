@@ -82,10 +82,11 @@ TEST_P(NormTest, TheFirstLayerWithANonfiniteRowIsKept) {
 
 TEST_P(NormTest, HeadsAgreeWithDoubleInPlace) {
   for (uint32_t headWidth : {8, 64, 100})
-    for (uint32_t heads : {1, 3}) {
+    for (auto [heads, isGrouped] : {std::pair(1u, false), {3u, false}, {3u, true}}) {
       constexpr uint32_t rows = 3;
       uint32_t width = heads * headWidth;
-      std::vector<float> x = randomFloats(rows * width, 7), weight = randomFloats(headWidth, 8);
+      std::vector<float> x = randomFloats(rows * width, 7),
+                         weight = randomFloats(isGrouped ? width : headWidth, 8);
       std::vector<std::vector<float>> results;
       for (Isa isa : runnableIsas()) {
         GuardedRows y(rows + 1, width);
@@ -95,12 +96,15 @@ TEST_P(NormTest, HeadsAgreeWithDoubleInPlace) {
                          {"weight", weight},
                          {"heads", heads},
                          {"head_width", headWidth},
-                         {"epsilon", epsilon}});
+                         {"epsilon", epsilon},
+                         {"weight_stride", isGrouped ? headWidth : 0}});
         call.run(1, rows);
         call.run(0, 1);
         EXPECT_TRUE(y.touchedOnly(0, rows));
         for (uint32_t head = 0; head < rows * heads; ++head) {
-          std::vector<double> expected = normalised(x.data() + head * headWidth, weight);
+          size_t first = isGrouped ? head % heads * headWidth : 0;
+          std::vector<float> own(&weight[first], &weight[first] + headWidth);
+          std::vector<double> expected = normalised(x.data() + head * headWidth, own);
           for (uint32_t i = 0; i < headWidth; ++i)
             ASSERT_NEAR(y.data()[head * headWidth + i], expected[i], 1e-6 * std::abs(expected[i]));
         }

@@ -118,9 +118,11 @@ TEST(ScheduleConfig, ReadsAPlan) {
   builder.Clear();
   plan = makePlan({group("ssm", fb::StateKind::SlotPerSequence, 0)}, {});
   counts = {2};
-  Status slots = scheduleConfig(*plan, counts, 0).status();
-  EXPECT_EQ(slots.code(), StatusCode::Unimplemented);
-  EXPECT_THAT(slots.message(), HasSubstr("'ssm'"));
+  // One slot a sequence is a block as long as any sequence.
+  auto slots = scheduleConfig(*plan, counts, 0);
+  ASSERT_TRUE(slots.isOk()) << slots.status().toString();
+  EXPECT_EQ(slots->groups[0].blockTokens, plan->max_context());
+  EXPECT_EQ(slots->blocksNeeded(slots->groups[0], plan->max_context(), 1), 1u);
 }
 
 } // namespace
