@@ -63,15 +63,48 @@ LogicalResult RopeOp::verifySymbolUses(SymbolTableCollection &tables) {
   if (rotary < 2 || rotary % 2 != 0 || rotary > width / heads)
     return emitOpError() << "rotary width " << rotary << " must be even and at most the head width "
                          << width / heads;
+  if (getFirst() < 0 || getFirst() > width / heads - rotary)
+    return emitOpError() << "rotates elements " << getFirst() << "..+" << rotary << " of heads of "
+                         << width / heads;
   return checkWeight(*this, tables, getFrequenciesAttr(), {rotary / 2}, /*mustBeF32=*/true);
+}
+
+/// What is written of each token cannot be kept once a sequence.
+static LogicalResult checkKeepsTokens(Operation *op, StateOp state) {
+  if (state.getKind() != StateKind::slot)
+    return success();
+  InFlightDiagnostic diagnostic =
+      op->emitOpError() << "needs a state that keeps every token, not one slot a sequence";
+  diagnostic.attachNote(state.getLoc()) << "the state is declared here";
+  return diagnostic;
 }
 
 LogicalResult KvWriteOp::verifySymbolUses(SymbolTableCollection &tables) {
   StateOp state;
   if (failed(checkState(*this, tables, getStateAttr(), getLayer(), state)) ||
+      failed(checkKeepsTokens(*this, state)) ||
       failed(checkComponent(*this, state, "k", widthOf(getKey()))))
     return failure();
   return checkComponent(*this, state, "v", widthOf(getValue()));
+}
+
+int64_t AttentionOp::keyWidth() {
+  int64_t value = widthOf(getResult()) / getQueryHeads();
+  return widthOf(getQuery()) / getQueryHeads() - (getLatent() ? value : 0);
+}
+
+LogicalResult HeadLinearOp::verifySymbolUses(SymbolTableCollection &tables) {
+  auto shape = expertShape(*this, tables, getWeightAttr());
+  if (failed(shape))
+    return failure();
+  auto [heads, rows, columns] = *shape;
+  int64_t from = getTransposed() ? rows : columns, to = getTransposed() ? columns : rows;
+  if (getTail() < 0 || widthOf(getInput()) != heads * (from + getTail()) ||
+      widthOf(getResult()) != heads * (to + getTail()))
+    return emitOpError() << "maps rows of " << widthOf(getInput()) << " to " << widthOf(getResult())
+                         << " by " << heads << " heads of " << from << " to " << to
+                         << " and a tail of " << getTail();
+  return success();
 }
 
 LogicalResult AttentionOp::verifySymbolUses(SymbolTableCollection &tables) {
@@ -86,7 +119,8 @@ LogicalResult AttentionOp::verifySymbolUses(SymbolTableCollection &tables) {
     return emitOpError() << "window " << *getWindow() << " must be at least 1";
   StateOp state;
   if (failed(checkState(*this, tables, getStateAttr(), getLayer(), state)) ||
-      failed(checkComponent(*this, state, "k", width / queryHeads * kvHeads)) ||
+      failed(checkKeepsTokens(*this, state)) ||
+      failed(checkComponent(*this, state, "k", keyWidth() * kvHeads)) ||
       failed(checkComponent(*this, state, "v", widthOf(getResult()) / queryHeads * kvHeads)))
     return failure();
   if (state.getWindow() && (!getWindow() || *getWindow() > *state.getWindow()))

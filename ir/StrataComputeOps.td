@@ -71,11 +71,28 @@ def Strata_LinearOp : Strata_ComputeOp<"linear", [Pure]> {
   }];
 }
 
+def Strata_HeadLinearOp : Strata_ComputeOp<"head_linear", [Pure]> {
+  let summary = "a linear layer of each head's own";
+  let description = [{
+    Head `h` of the result is `weight[h] x_h`, or `weight[h]^T x_h` where `transposed`, followed by the last
+    `tail` elements of head `h` of the input as they are; `x_h` is what stands before those. The weight is
+    `[heads, rows, columns]`.
+
+    ```mlir
+    %q = strata.head_linear %p, @l0.k_up {tail = 8 : i64, transposed} : tensor<?x96xf32> -> tensor<?x96xf32>
+    ```
+  }];
+  let arguments = (ins Strata_Activation:$input, FlatSymbolRefAttr:$weight,
+                       DefaultValuedAttr<Strata_I64Attr, "0">:$tail, UnitAttr:$transposed);
+  let results = (outs Strata_Activation:$result);
+  let assemblyFormat = "$input `,` $weight attr-dict `:` type($input) `->` type($result)";
+}
+
 def Strata_RopeOp : Strata_ComputeOp<"rope", [Pure, AllTypesMatch<["input", "result"]>]> {
   let summary = "rotary position embedding";
   let description = [{
-    Rotates pairs of the first `rotary_width` elements of each head by position times frequency; the
-    frequencies are a weight. Cosine and sine are multiplied by `magnitude`.
+    Rotates pairs of `rotary_width` elements of each head, from element `first` on, by position times
+    frequency; the frequencies are a weight. Cosine and sine are multiplied by `magnitude`.
 
     ```mlir
     %r = strata.rope %q, @rope[%step] half {heads = 8 : i64, rotary_width = 8 : i64} : tensor<?x64xf32>
@@ -83,7 +100,8 @@ def Strata_RopeOp : Strata_ComputeOp<"rope", [Pure, AllTypesMatch<["input", "res
   }];
   let arguments = (ins Strata_Activation:$input, FlatSymbolRefAttr:$frequencies, Strata_StepType:$step,
                        Strata_RopePairsAttr:$pairs, Strata_I64Attr:$heads, Strata_I64Attr:$rotary_width,
-                       DefaultValuedAttr<F64Attr, "1.0">:$magnitude);
+                       DefaultValuedAttr<F64Attr, "1.0">:$magnitude,
+                       DefaultValuedAttr<Strata_I64Attr, "0">:$first);
   let results = (outs Strata_Activation:$result);
   let assemblyFormat = "$input `,` $frequencies `[` $step `]` `` $pairs attr-dict `:` type($result)";
 }
@@ -110,6 +128,9 @@ def Strata_AttentionOp : Strata_ComputeOp<"attention", [MemoryEffects<[MemRead]>
     values are written before. A window that the model's context never fills folds away, unless the state
     itself keeps no more.
 
+    Where `latent`, a key is its value followed by component `k`: what is kept of a token serves as both
+    (multi-head latent attention in its absorbed form). A query head is as wide as that.
+
     ```mlir
     %a = strata.attention %q, @kv[%step] layer 3 {query_heads = 8 : i64, kv_heads = 4 : i64,
         scale = 0.35 : f64} : tensor<?x64xf32> -> tensor<?x64xf32>
@@ -117,10 +138,13 @@ def Strata_AttentionOp : Strata_ComputeOp<"attention", [MemoryEffects<[MemRead]>
   }];
   let arguments = (ins Strata_Activation:$query, FlatSymbolRefAttr:$state, Strata_StepType:$step,
                        Strata_I64Attr:$layer, Strata_I64Attr:$query_heads, Strata_I64Attr:$kv_heads, F64Attr:$scale,
-                       OptionalAttr<Strata_I64Attr>:$window);
+                       OptionalAttr<Strata_I64Attr>:$window, UnitAttr:$latent);
   let results = (outs Strata_Activation:$result);
   let assemblyFormat = [{
     $query `,` $state `[` $step `]` `layer` $layer attr-dict `:` type($query) `->` type($result)
+  }];
+  let extraClassDeclaration = [{
+    int64_t keyWidth(); ///< Of component `k` a KV head.
   }];
   let hasFolder = 1;
 }

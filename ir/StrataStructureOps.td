@@ -56,7 +56,7 @@ def Strata_WeightOp : Strata_Op<"weight", [Symbol, ParentOneOf<["ModelOp", "Stag
     any shape); where its stored type differs from `type`, which must then be f32, it is converted when
     packed; `map` is then applied (`neg_exp`: -exp(v)) and `plus` added to every element. With `stack` the
     source's `*` stands for 0, 1, ...: so many tensors, one behind the other. `part` takes some of the
-    source's rows. `join` groups of the source `[join, rows, columns]` become `[rows, join * columns]`.
+    source's rows. Of what it takes, `[join, rows, columns]` becomes `[rows, join * columns]`.
     `computed` describes a weight that is calculated instead. `unit`
     is the layer whose segment of the plan holds the bytes. `stages` lists the stages that hold a
     replica, once replicate-constants has run; `layout` is the physical layout that choose-layouts took.

@@ -110,16 +110,18 @@ LogicalResult WeightOp::verifySource() {
       return emitOpError()
              << "stacks " << *stack << " of '" << *getSource() << "' into " << type
              << "; the outermost dimension counts them and one * stands for the number";
+  if (auto join = getJoin())
+    if (*join < 1 || *join > maxWidth || type.getRank() != 2 || type.getDimSize(1) % *join != 0 ||
+        getStack())
+      return emitOpError() << "joins " << *join << " groups into " << type;
   if (auto part = getPart()) {
-    int64_t taken = type.getRank() < 2 ? 0 : type.getDimSize(type.getRank() - 2);
+    // Both factors are at most 2^31.
+    int64_t taken =
+        type.getRank() < 2 ? 0 : type.getDimSize(type.getRank() - 2) * getJoin().value_or(1);
     if (taken == 0 || part->getOf() > maxWidth || part->getFirst() + taken > part->getOf())
       return emitOpError() << "takes rows " << part->getFirst() << "..+" << taken << " of every "
                            << part->getOf();
   }
-  if (auto join = getJoin())
-    if (*join < 1 || type.getRank() != 2 || type.getDimSize(1) % *join != 0 || getStack() ||
-        getPart())
-      return emitOpError() << "joins " << *join << " groups into " << type;
   return success();
 }
 

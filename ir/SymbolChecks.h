@@ -22,7 +22,7 @@ expertShape(mlir::Operation *op, mlir::SymbolTableCollection &tables, mlir::Flat
 mlir::LogicalResult checkState(mlir::Operation *op, mlir::SymbolTableCollection &tables,
                                mlir::FlatSymbolRefAttr name, int64_t layer, StateOp &state);
 
-/// The state is of `kind` and has the component, of that width.
+/// The state has the component, of that width.
 mlir::LogicalResult checkComponent(mlir::Operation *op, StateOp state, llvm::StringRef name,
                                    int64_t width);
 

@@ -32,11 +32,29 @@ Value LayerBuilder::linear(Value input, Weight weight, Weight bias, StringRef sp
 }
 
 Value LayerBuilder::rope(Value input, Weight frequencies, ir::RopePairs pairs, int64_t heads,
-                         double magnitude) {
-  return ir::RopeOp::create(
-      builder_, location_, input.getType(), input, frequencies.symbol, step_,
-      ir::RopePairsAttr::get(builder_.getContext(), pairs), builder_.getI64IntegerAttr(heads),
-      builder_.getI64IntegerAttr(2 * frequencies.rows), builder_.getF64FloatAttr(magnitude));
+                         double magnitude, int64_t first) {
+  return ir::RopeOp::create(builder_, location_, input.getType(), input, frequencies.symbol, step_,
+                            ir::RopePairsAttr::get(builder_.getContext(), pairs),
+                            builder_.getI64IntegerAttr(heads),
+                            builder_.getI64IntegerAttr(2 * frequencies.rows),
+                            builder_.getF64FloatAttr(magnitude), builder_.getI64IntegerAttr(first));
+}
+
+Value LayerBuilder::headLinear(Value input, Weight weight, bool isTransposed, int64_t tail,
+                               int64_t width, StringRef space) {
+  return ir::HeadLinearOp::create(builder_, location_, rows(width, space), input, weight.symbol,
+                                  builder_.getI64IntegerAttr(tail),
+                                  isTransposed ? builder_.getUnitAttr() : UnitAttr());
+}
+
+Value LayerBuilder::latentAttention(Value query, AttentionState state, int64_t layer,
+                                    int64_t queryHeads, double scale, int64_t width,
+                                    StringRef space) {
+  return ir::AttentionOp::create(builder_, location_, rows(width, space), query, state.symbol,
+                                 step_, builder_.getI64IntegerAttr(layer),
+                                 builder_.getI64IntegerAttr(queryHeads),
+                                 builder_.getI64IntegerAttr(1), builder_.getF64FloatAttr(scale),
+                                 IntegerAttr(), builder_.getUnitAttr());
 }
 
 void LayerBuilder::kvWrite(Value key, Value value, AttentionState state, int64_t layer) {
@@ -50,7 +68,7 @@ Value LayerBuilder::attention(Value query, AttentionState state, int64_t layer, 
       builder_, location_, rows(width, space), query, state.symbol, step_,
       builder_.getI64IntegerAttr(layer), builder_.getI64IntegerAttr(queryHeads),
       builder_.getI64IntegerAttr(kvHeads), builder_.getF64FloatAttr(scale),
-      state.window ? builder_.getI64IntegerAttr(state.window) : IntegerAttr());
+      state.window ? builder_.getI64IntegerAttr(state.window) : IntegerAttr(), UnitAttr());
 }
 
 Value LayerBuilder::gated(ir::Function function, Value gate, Value up) {

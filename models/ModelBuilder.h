@@ -99,8 +99,15 @@ public:
   mlir::Value groupedRmsNorm(mlir::Value input, Weight weight, double epsilon, int64_t groups);
   /// `bias` may be null.
   mlir::Value linear(mlir::Value input, Weight weight, Weight bias, llvm::StringRef space);
+  /// `first`: the element of a head that the rotated ones begin at.
   mlir::Value rope(mlir::Value input, Weight frequencies, ir::RopePairs pairs, int64_t heads,
-                   double magnitude);
+                   double magnitude, int64_t first = 0);
+  mlir::Value headLinear(mlir::Value input, Weight weight, bool isTransposed, int64_t tail,
+                         int64_t width, llvm::StringRef space);
+  /// Attention whose keys are its values followed by component `k`.
+  mlir::Value latentAttention(mlir::Value query, AttentionState state, int64_t layer,
+                              int64_t queryHeads, double scale, int64_t width,
+                              llvm::StringRef space);
   void kvWrite(mlir::Value key, mlir::Value value, AttentionState state, int64_t layer);
   mlir::Value attention(mlir::Value query, AttentionState state, int64_t layer, int64_t queryHeads,
                         int64_t kvHeads, double scale, int64_t width, llvm::StringRef space);

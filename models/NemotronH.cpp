@@ -44,7 +44,7 @@ void checkHybrid(ConfigReader &config, Hybrid &hybrid, const std::string &kvHead
                  const std::string &expertsKey, const std::string &groupsKey) {
   if (!config.status().isOk())
     return;
-  if (hybrid.has(AttentionLayer) && hybrid.heads % hybrid.kvHeads != 0)
+  if (hybrid.has(AttentionLayer) && (hybrid.heads < 1 || hybrid.heads % hybrid.kvHeads != 0))
     config.fail(kvHeadsKey,
                 fmt::format("is {}, which does not divide {} heads", hybrid.kvHeads, hybrid.heads));
   if (hybrid.has(MambaLayer))
@@ -110,23 +110,26 @@ void readGgufMamba(const std::string &prefix, const Checkpoint &checkpoint, Conf
     mamba.hasConvBias |= tensor.name.ends_with(".ssm_conv1d.bias");
 }
 
-/// The file states no kinds: two numbers a layer tell them.
-void readGgufKinds(const std::string &prefix, ConfigReader &config, Hybrid &hybrid) {
+/// The file states no kinds: two numbers a layer tell them, and a router where experts are.
+void readGgufKinds(const std::string &prefix, const Checkpoint &checkpoint, ConfigReader &config,
+                   Hybrid &hybrid) {
   auto layers = size_t(hybrid.shape.layers);
   std::vector<int64_t> kvHeads =
       config.integers(prefix + "attention.head_count_kv", layers, {0, 4096});
   std::vector<int64_t> inner =
       config.integers(prefix + "feed_forward_length", layers, {0, maxWidth});
   std::vector<int64_t> heads = config.integers(prefix + "attention.head_count", layers, {0, 4096});
-  bool hasExperts = config.has(prefix + "expert_count");
+  auto hasRouter = [&](size_t layer) {
+    return checkpoint.find(fmt::format("blk.{}.ffn_gate_inp.weight", layer));
+  };
   for (size_t i = 0; i < layers; ++i) {
-    Kind kind = inner[i] > 0     ? hasExperts ? ExpertLayer : DenseLayer
+    Kind kind = inner[i] > 0     ? hasRouter(i) ? ExpertLayer : DenseLayer
                 : kvHeads[i] > 0 ? AttentionLayer
                                  : MambaLayer;
     hybrid.kinds += kind;
     int64_t &one = kind == AttentionLayer ? hybrid.kvHeads : hybrid.intermediate;
     int64_t found = kind == AttentionLayer ? kvHeads[i] : inner[i];
-    if (kind == MambaLayer)
+    if (kind == MambaLayer || kind == ExpertLayer)
       continue;
     if (one != 0 && one != found)
       config.refuse(
@@ -147,14 +150,15 @@ Hybrid readGguf(std::string_view name, const Checkpoint &checkpoint, ConfigReade
   shape.layers = config.integer(prefix + "block_count", {1, 4096});
   shape.context = config.integer(prefix + "context_length", {1, maxContext});
   hybrid.epsilon = config.number(prefix + "attention.layer_norm_rms_epsilon", {0, 1});
-  readGgufKinds(prefix, config, hybrid);
+  readGgufKinds(prefix, checkpoint, config, hybrid);
   hybrid.headWidth = config.optionalInteger(prefix + "attention.key_length", {1, 4096})
                          .value_or(shape.hidden / std::max<int64_t>(1, hybrid.heads));
   auto valueWidth = config.optionalInteger(prefix + "attention.value_length", {1, 4096});
   if (valueWidth && config.status().isOk() && *valueWidth != hybrid.headWidth)
     config.refuse(prefix + "attention.value_length", std::to_string(*valueWidth),
                   fmt::format("the width of a key, {}", hybrid.headWidth));
-  readGgufMamba(prefix, checkpoint, config, hybrid);
+  if (hybrid.has(MambaLayer))
+    readGgufMamba(prefix, checkpoint, config, hybrid);
   if (hybrid.has(ExpertLayer))
     readGgufExperts(prefix, checkpoint, config, hybrid);
   const Tensor *embedding = checkpoint.find("token_embd.weight");

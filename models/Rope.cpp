@@ -13,7 +13,9 @@ constexpr IntegerRange contextRange{1, int64_t{1} << 30};
 
 /// Attention's temperature for a context that is `factor` times as long (YaRN, eq. 22), split
 /// evenly between q and k.
-double yarnMagnitude(double factor) { return 0.1 * std::log(factor) + 1.0; }
+double yarnMagnitude(double factor, double scale = 1) {
+  return 0.1 * scale * std::log(factor) + 1.0;
+}
 
 std::string scalingName(ConfigReader &scaling) {
   // Old configurations say `type`; some say both.
@@ -47,8 +49,15 @@ void readHuggingFaceScaling(ConfigReader &scaling, int64_t context, RopeParamete
                    .value_or(context));
     rope.betaFast = scaling.optionalNumber("beta_fast", betaRange).value_or(rope.betaFast);
     rope.betaSlow = scaling.optionalNumber("beta_slow", betaRange).value_or(rope.betaSlow);
-    rope.magnitude = scaling.optionalNumber("attention_factor", magnitudeRange)
-                         .value_or(yarnMagnitude(rope.factor));
+    // Where both are stated, a part goes into the scale of attention instead.
+    auto scale = scaling.optionalNumber("mscale", magnitudeRange);
+    auto allScale = scaling.optionalNumber("mscale_all_dim", magnitudeRange);
+    double usual = scale && allScale
+                       ? yarnMagnitude(rope.factor, *scale) / yarnMagnitude(rope.factor, *allScale)
+                       : yarnMagnitude(rope.factor);
+    rope.magnitude = scaling.optionalNumber("attention_factor", magnitudeRange).value_or(usual);
+    if (allScale)
+      rope.sharpness = std::pow(yarnMagnitude(rope.factor, *allScale), 2);
     if (!scaling.optionalBoolean("truncate").value_or(true))
       scaling.refuse("truncate", "false", "true");
   }

@@ -18,6 +18,7 @@ struct RopeParameters {
   double betaFast = 32.0;
   double betaSlow = 1.0;
   double magnitude = 1.0; ///< Of cosine and sine.
+  double sharpness = 1.0; ///< Of attention, for families that scale it with a stretched rope.
 };
 
 /// A config.json's, in both spellings: `rope_theta` beside `rope_scaling`, or both in

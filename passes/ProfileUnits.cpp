@@ -22,14 +22,46 @@ int64_t nanoseconds(const Target &target, double bytes, double rows, double elem
       1e9 * std::max(bytes / target.bytesPerSecond, 2 * rows * elements / target.flopsPerSecond));
 }
 
-/// What one stage of a planned model takes.
-UnitCostAttr measure(ModelOp model, StageOp stage, const Target &target) {
+/// The stacks of weights of which a row reads but some, with the part that it reads.
+llvm::DenseMap<StringAttr, double> expertParts(LayerOp layer) {
+  llvm::DenseMap<StringAttr, double> parts;
+  layer.walk([&](ExpertsOp op) {
+    auto width = [](Value value) {
+      return static_cast<double>(cast<RankedTensorType>(value.getType()).getShape().back());
+    };
+    auto router = op.getRouting().getDefiningOp<RouterOp>();
+    if (!router)
+      return;
+    double part = width(op.getRouting()) / 2 / width(router.getLogits());
+    for (FlatSymbolRefAttr name : {op.getUpAttr(), op.getDownAttr(), op.getGateAttr()})
+      if (name)
+        parts[name.getAttr()] = part;
+  });
+  return parts;
+}
+
+/// What one stage of a planned model, which holds `layer`, takes.
+UnitCostAttr measure(ModelOp model, StageOp stage, LayerOp layer, const Target &target) {
   int64_t weights = 0, state = 0, arena = 0, commands = 0;
-  double elements = 0;
+  double elements = 0; // that a row is multiplied with
+  llvm::DenseMap<StringAttr, double> parts = expertParts(layer);
+  auto partOf = [&](WeightOp weight) {
+    auto part = parts.find(weight.getSymNameAttr());
+    return part == parts.end() ? 1.0 : part->second;
+  };
   for (WeightOp weight : stage.getOps<WeightOp>()) {
     weights += *weightBytes(weight.getTensorType());
-    elements += static_cast<double>(weight.getTensorType().getNumElements());
+    elements += partOf(weight) * static_cast<double>(weight.getTensorType().getNumElements());
   }
+  // Bytes that `rows` rows read at least: each weight once, of experts those that are used, were
+  // all of them different.
+  auto bytesRead = [&](int64_t rows) {
+    double bytes = 0;
+    for (WeightOp weight : stage.getOps<WeightOp>())
+      bytes += std::min(1.0, partOf(weight) * static_cast<double>(rows)) *
+               static_cast<double>(*weightBytes(weight.getTensorType()));
+    return bytes;
+  };
   for (StateOp group : stage.getOps<StateOp>())
     state += group.getBlockBytes() *
              group.getBlocksPerSequence(model.getMaxContext(), model.getMaxRows()) *
@@ -44,7 +76,7 @@ UnitCostAttr measure(ModelOp model, StageOp stage, const Target &target) {
   auto time = [&](int64_t rows, int64_t sequences) {
     if (stage.getEmbedding()) // a row of the table for every row
       return nanoseconds(target, 4.0 * static_cast<double>(rows * model.getHidden()), 0, 0);
-    return nanoseconds(target, static_cast<double>(weights),
+    return nanoseconds(target, bytesRead(rows),
                        static_cast<double>(stage.getHead() ? sequences : rows), elements);
   };
   int64_t sequences = model.getMaxSequences();
@@ -82,7 +114,7 @@ struct ProfileUnitsPass : OrderedPass<impl::ProfileUnitsBase<ProfileUnitsPass>, 
       return failure();
 
     for (auto [layer, stage] : llvm::zip(layers, alone.getOps<StageOp>()))
-      layer.setCostAttr(measure(alone, stage, *target));
+      layer.setCostAttr(measure(alone, stage, layer, *target));
     alone.erase();
     measured(model, "strata-profile-units", "units") << remark::metric("Units", units);
     return success();

@@ -38,8 +38,8 @@ LogicalResult verifyOps(LayerOp layer) {
     bool pointwise =
         isa<RmsNormOp, LinearOp, GatedOp, RowGatedOp, ActivationOp, AddOp, YieldOp>(op);
     // Experts sort all rows of a body; the head may run over some of them.
-    bool positional = isa<RopeOp, KvWriteOp, AttentionOp, ConvOp, SsmScanOp, RouterOp, ExpertsOp,
-                          LatentDownOp, LatentUpOp>(op);
+    bool positional = isa<RopeOp, KvWriteOp, AttentionOp, ConvOp, SsmScanOp, HeadLinearOp, RouterOp,
+                          ExpertsOp, LatentDownOp, LatentUpOp>(op);
     bool ofHead = isa<GatherRowsOp, LogitsOp, SampleOp>(op);
     bool allowed = pointwise || (kind == LayerKind::embedding && isa<EmbedOp>(op)) ||
                    (kind == LayerKind::decoder && positional) ||

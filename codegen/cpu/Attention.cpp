@@ -66,14 +66,24 @@ STRATA_INLINE void addValues(const Tile &tile, const float *weights, float corre
   });
 }
 
-template <class KeyType, class ValueType>
+/// With `IsLatent` a key is the value followed by the key component, and so is a query head.
+template <class KeyType, class ValueType, bool IsLatent>
 void attention(const uint64_t *slots, uint32_t begin, uint32_t end, uint32_t) {
   uint64_t queryHeads = slots[QueryHeads], kvHeads = slots[KvHeads];
   uint64_t keyWidth = slots[KeyWidth], valueWidth = slots[ValueWidth];
   uint64_t keyBytes = keyWidth * KeyType::blockBytes,
            valueBytes = valueWidth * ValueType::blockBytes;
   uint64_t blockTokens = slots[BlockTokens], window = slots[Window];
+  uint64_t queryWidth = keyWidth + (IsLatent ? valueWidth : 0);
   float scale = realAt(slots, Scale);
+  auto score = [&](const float *q, const uint8_t *key, const uint8_t *value) {
+    if constexpr (!IsLatent)
+      return sumOf(dotLanes<KeyType>(q, key, keyWidth)) * scale;
+    else
+      return sumOf(dotLanes<ValueType>(q, value, valueWidth) +
+                   dotLanes<KeyType>(q + valueWidth, key, keyWidth)) *
+             scale;
+  };
 
   for (uint32_t item = begin; item < end; ++item) {
     uint32_t row = uint32_t(item / queryHeads), head = uint32_t(item % queryHeads);
@@ -81,7 +91,7 @@ void attention(const uint64_t *slots, uint32_t begin, uint32_t end, uint32_t) {
     auto position = uint64_t(pointerAt<const int32_t>(slots, RowPosition)[row]);
     auto sequence = uint64_t(pointerAt<const int32_t>(slots, RowSequence)[row]);
     auto *table = pointerAt<const int32_t>(slots, BlockTable) + sequence * slots[MaxBlocks];
-    const float *q = pointerAt<const float>(slots, Q) + item * keyWidth;
+    const float *q = pointerAt<const float>(slots, Q) + item * queryWidth;
     float *y = pointerAt<float>(slots, Y) + item * valueWidth;
 
     std::memset(y, 0, valueWidth * sizeof(float));
@@ -102,8 +112,7 @@ void attention(const uint64_t *slots, uint32_t begin, uint32_t end, uint32_t) {
 
       alignas(64) float scores[tileTokens];
       for (uint32_t t = 0; t < tileTokens; ++t)
-        scores[t] = t < tile.tokens ? sumOf(dotLanes<KeyType>(q, tile.keys[t], keyWidth)) * scale
-                                    : -__builtin_inff();
+        scores[t] = t < tile.tokens ? score(q, tile.keys[t], tile.values[t]) : -__builtin_inff();
       Lanes low = load(scores), high = load(scores + laneCount);
       float newHighest = maximumOf(maximum(maximum(low, high), splat(highest)));
       // The first tile's exponent is of -infinity: a correction of 0 for sums that are 0.
@@ -125,17 +134,24 @@ void attention(const uint64_t *slots, uint32_t begin, uint32_t end, uint32_t) {
 
 template <class Key, class Value>
 constexpr KernelName nameOf{"attention.", Key::name, ".", Value::name};
+template <class Key, class Value>
+constexpr KernelName latentNameOf{"attention_latent.", Key::name, ".", Value::name};
 
 template <class Key, class Value>
-constexpr KernelEntry entry = {nameOf<Key, Value>.view(), attention<Key, Value>};
+constexpr KernelEntry entry = {nameOf<Key, Value>.view(), attention<Key, Value, false>};
+template <class Key, class Value>
+constexpr KernelEntry latentEntry = {latentNameOf<Key, Value>.view(), attention<Key, Value, true>};
 
 constexpr KernelEntry entries[] = {
-    entry<F32, F32>,  entry<F32, F16>,  entry<F32, BF16>, entry<F16, F32>,   entry<F16, F16>,
-    entry<F16, BF16>, entry<BF16, F32>, entry<BF16, F16>, entry<BF16, BF16>,
+    entry<F32, F32>,        entry<F32, F16>,         entry<F32, BF16>,       entry<F16, F32>,
+    entry<F16, F16>,        entry<F16, BF16>,        entry<BF16, F32>,       entry<BF16, F16>,
+    entry<BF16, BF16>,      latentEntry<F32, F32>,   latentEntry<F32, F16>,  latentEntry<F32, BF16>,
+    latentEntry<F16, F32>,  latentEntry<F16, F16>,   latentEntry<F16, BF16>, latentEntry<BF16, F32>,
+    latentEntry<BF16, F16>, latentEntry<BF16, BF16>,
 };
 
 } // namespace
 
-KernelList attentionKernels() { return {entries, 9}; }
+KernelList attentionKernels() { return {entries, sizeof entries / sizeof entries[0]}; }
 
 } // namespace strata::cpu::STRATA_ISA_NAMESPACE

@@ -6,8 +6,9 @@ namespace strata::cpu::STRATA_ISA_NAMESPACE {
 /// The `index`-th family's kernels; no entries past the last.
 KernelList familyAt(uint32_t index) {
   static constexpr KernelList (*families[])() = {
-      embedKernels,     normKernels,        linearKernels, ropeKernels,   stateKernels,
-      attentionKernels, elementwiseKernels, routerKernels, expertKernels, recurrentKernels,
+      embedKernels,      normKernels,      linearKernels,      ropeKernels,
+      stateKernels,      attentionKernels, elementwiseKernels, routerKernels,
+      headLinearKernels, expertKernels,    recurrentKernels,
   };
   return index < sizeof families / sizeof families[0] ? families[index]() : KernelList{};
 }

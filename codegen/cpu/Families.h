@@ -19,6 +19,7 @@ KernelList ropeKernels();
 KernelList stateKernels();
 KernelList attentionKernels();
 KernelList elementwiseKernels();
+KernelList headLinearKernels();
 KernelList routerKernels();
 KernelList expertKernels();
 KernelList recurrentKernels();

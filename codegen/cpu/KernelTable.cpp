@@ -60,7 +60,8 @@ uint64_t scratchBytes(std::string_view kernel, uint64_t width) {
   std::string_view family = kernel.substr(0, kernel.find('.'));
   if (family == "router") // probabilities, scores and, of at most as many groups, scores
     return alignUp(3 * width * sizeof(float), 64);
-  if (family == "linear" || family == "expert_up" || family == "expert_down")
+  if (family == "linear" || family == "head_linear" || family == "expert_up" ||
+      family == "expert_down")
     return alignUp(linearTileOutputs * width * sizeof(float), 64);
   if (family == "sample")
     return alignUp(width * sizeof(SamplingScratch), 64);

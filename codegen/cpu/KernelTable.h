@@ -42,9 +42,9 @@ KernelFunction findKernel(std::string_view kernel, Isa isa);
 std::vector<std::string_view> kernelNames(Isa isa); ///< Every kernel of `isa`, by family.
 
 /// Bytes of scratch that one worker of `kernel` needs, a multiple of 64: the least value of its
-/// `scratch_stride`. `width` is the columns of a `linear`, `expert_up` or `expert_down`, the
-/// experts of a `router`, the vocabulary of `sample`; 0 for kernels without scratch, whatever
-/// `width`.
+/// `scratch_stride`. `width` is the columns of a `linear`, `head_linear`, `expert_up` or
+/// `expert_down`, the experts of a `router`, the vocabulary of `sample`; 0 for kernels without
+/// scratch, whatever `width`.
 uint64_t scratchBytes(std::string_view kernel, uint64_t width);
 
 std::string_view isaName(Isa isa); ///< `x86-64-v3`, `x86-64-v4`: the spelling of targets.

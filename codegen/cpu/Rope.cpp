@@ -46,7 +46,17 @@ STRATA_INLINE Rotation rotationBy(double angle) {
           __builtin_bit_cast(double, __builtin_bit_cast(uint64_t, sine) ^ sineSign)};
 }
 
-enum Slot { X, Frequencies, RowPosition, Heads, HeadWidth, RotaryWidth, Interleaved, Magnitude };
+enum Slot {
+  X,
+  Frequencies,
+  RowPosition,
+  Heads,
+  HeadWidth,
+  RotaryWidth,
+  Interleaved,
+  Magnitude,
+  First
+};
 
 /// The angles of a row are computed once, 256 pairs at a time (2 KiB of stack), for all its heads.
 void rope(const uint64_t *slots, uint32_t begin, uint32_t end, uint32_t) {
@@ -66,7 +76,7 @@ void rope(const uint64_t *slots, uint32_t begin, uint32_t end, uint32_t) {
         sine[j] = float(rotation.sine * magnitude);
       }
       for (uint64_t head = 0; head < heads; ++head) {
-        float *x = pointerAt<float>(slots, X) + (row * heads + head) * headWidth;
+        float *x = pointerAt<float>(slots, X) + (row * heads + head) * headWidth + slots[First];
         if (slots[Interleaved]) {
           float *pair = x + 2 * start;
           for (uint64_t j = 0; j < count; ++j) {

@@ -65,8 +65,8 @@ constexpr SlotSpec linear[] = {
                                                            // overwrites it
 };
 
-// Rotates pairs of the first `rotary_width` elements of each head by row_position * frequency; in
-// place.
+// Rotates pairs of `rotary_width` elements of each head, from `first` on, by row_position *
+// frequency; in place.
 constexpr SlotSpec rope[] = {
     {"x", Buffer, RW},
     {"frequencies", Weight, R}, // F32 [rotary_width / 2]
@@ -76,6 +76,7 @@ constexpr SlotSpec rope[] = {
     {"rotary_width", Constant, N},
     {"interleaved", Constant, N}, // 1: pairs (2j, 2j+1); 0: (j, j + rotary_width / 2)
     {"magnitude", Constant, N},   // F64 bits: cosine and sine are multiplied by it
+    {"first", Constant, N},
 };
 
 // Writes one component (K or V) of each row into its block. The name's type is the stored one.
@@ -92,7 +93,8 @@ constexpr SlotSpec kvWrite[] = {
 };
 
 // Causal attention of every row over its own sequence's blocks, named by the types of K and V.
-// Query head h reads KV head h / (query_heads / kv_heads).
+// Query head h reads KV head h / (query_heads / kv_heads). In `attention_latent` a key is V
+// followed by K, and a query head is as wide.
 constexpr SlotSpec attention[] = {
     {"q", Buffer, R},
     {"k", State, R},
@@ -289,6 +291,21 @@ constexpr SlotSpec ssmScan[] = {
     {"most_dt", Constant, N},  // F64 bits
 };
 
+// y_h = weight[h] x_h, or its transpose times x_h; then the last `tail` elements of head h of x.
+constexpr SlotSpec headLinear[] = {
+    {"x", Buffer, R},
+    {"weight", Weight, R}, // [heads][weight_rows][columns] of the name's type
+    {"y", Buffer, W},
+    {"valid_rows", Step, R},
+    {"scratch", Scratch, RW},
+    {"scratch_stride", Constant, N},
+    {"heads", Constant, N},
+    {"weight_rows", Constant, N},
+    {"columns", Constant, N},
+    {"tail", Constant, N},
+    {"transposed", Constant, N},
+};
+
 constexpr Signature table[] = {
     {"embed", "a row", embed},
     {"rms_norm", "a row", rmsNorm},
@@ -297,6 +314,8 @@ constexpr Signature table[] = {
     {"rope", "a row", rope},
     {"kv_write", "a row", kvWrite},
     {"attention", "a query head of a row", attention},
+    {"attention_latent", "a query head of a row", attention},
+    {"head_linear", "a head, for all rows", headLinear},
     {"gated", "a row", gated},
     {"activation", "a row", activation},
     {"add", "a row", add},

@@ -67,70 +67,39 @@ uint64_t product(std::span<const uint64_t> shape) {
   return elements;
 }
 
-/// What each source tensor holds: `rows` rows of `columns`, a vector being one row.
+/// What each source tensor holds: `rows` rows of `columns`, a vector being one row. `taken` rows
+/// are used together.
 struct SourceShape {
   uint64_t rows;
   uint64_t columns;
+  uint64_t taken;
 };
 
 SourceShape sourceShape(const WeightRecipe &recipe) {
   uint64_t columns = recipe.shape.back() / recipe.join;
   uint64_t rows = product(recipe.shape) / columns / std::max<uint64_t>(1, recipe.stack);
-  if (recipe.part)
-    rows = rows / recipe.shape[recipe.shape.size() - 2] * recipe.part->of;
-  return {rows, columns};
+  if (!recipe.part)
+    return {rows, columns, rows};
+  uint64_t taken = recipe.shape[recipe.shape.size() - 2] * recipe.join;
+  return {rows / taken * recipe.part->of, columns, taken};
 }
 
 Status packSource(const WeightRecipe &recipe, const Tensor &tensor, SegmentSink &sink) {
   Source source(recipe, tensor, sink);
-  auto [rows, columns] = sourceShape(recipe);
-  if (recipe.part) {
-    uint64_t taken = recipe.shape[recipe.shape.size() - 2];
-    for (uint64_t group = 0; group < rows; group += recipe.part->of)
-      STRATA_RETURN_IF_ERROR(source.copy((group + recipe.part->first) * columns, taken * columns));
-    return Status::ok();
-  }
-  if (recipe.join > 1) {
+  auto [rows, columns, taken] = sourceShape(recipe);
+  SourcePart part = recipe.part.value_or(SourcePart{0, rows});
+  for (uint64_t begin = part.first; begin < rows; begin += part.of) {
+    if (recipe.join == 1) {
+      STRATA_RETURN_IF_ERROR(source.copy(begin * columns, taken * columns));
+      continue;
+    }
     uint64_t joined = recipe.shape[0];
     for (uint64_t row = 0; row < joined; ++row)
       for (uint64_t group = 0; group < recipe.join; ++group)
-        STRATA_RETURN_IF_ERROR(source.copy((group * joined + row) * columns, columns));
-    return Status::ok();
+        STRATA_RETURN_IF_ERROR(source.copy((begin + group * joined + row) * columns, columns));
   }
-  return source.copy(0, rows * columns);
+  return Status::ok();
 }
-
-double frequency(const RopeFrequencies &rope, uint64_t pair) {
-  return std::pow(rope.theta, -2.0 * static_cast<double>(pair) / static_cast<double>(rope.width));
-}
-
-double llama3(const RopeFrequencies &rope, double frequency) {
-  double wavelength = 2 * std::numbers::pi / frequency;
-  double low = rope.originalContext / rope.lowFrequencyFactor;
-  double high = rope.originalContext / rope.highFrequencyFactor;
-  if (wavelength < high)
-    return frequency;
-  if (wavelength > low)
-    return frequency / rope.factor;
-  double smooth = (rope.originalContext / wavelength - rope.lowFrequencyFactor) /
-                  (rope.highFrequencyFactor - rope.lowFrequencyFactor);
-  return frequency * ((1 - smooth) / rope.factor + smooth);
-}
-
-double yarn(const RopeFrequencies &rope, double frequency, uint64_t pair) {
-  double width = static_cast<double>(rope.width);
-  auto correction = [&](double rotations) {
-    return width * std::log(rope.originalContext / (2 * std::numbers::pi * rotations)) /
-           (2 * std::log(rope.theta));
-  };
-  double low = std::max(0.0, std::floor(correction(rope.betaFast)));
-  double high = std::min(width - 1, std::ceil(correction(rope.betaSlow)));
-  double ramp =
-      std::clamp((static_cast<double>(pair) - low) / std::max(0.001, high - low), 0.0, 1.0);
-  return frequency / rope.factor * ramp + frequency * (1 - ramp);
-}
-
-} // namespace
 
 std::vector<std::string> WeightRecipe::sources() const {
   if (source.empty() || stack == 0)
@@ -148,7 +117,8 @@ Status checkRecipe(const WeightRecipe &recipe, const Checkpoint &checkpoint) {
     if (!tensor)
       return makeError(StatusCode::NotFound, "weight '{}' needs tensor '{}', which '{}' lacks",
                        recipe.name, name, checkpoint.path());
-    auto [rows, columns] = sourceShape(recipe);
+    SourceShape source = sourceShape(recipe);
+    uint64_t rows = source.rows, columns = source.columns;
     // A vector may be stored in any shape: it has no rows that could be mixed up.
     bool isVector = recipe.shape.size() == 1;
     if (product(tensor->shape) != rows * columns ||

@@ -182,7 +182,27 @@ public:
         .integer("head_width", widthOf(rope.getResult()) / rope.getHeads())
         .integer("rotary_width", rope.getRotaryWidth())
         .integer("interleaved", rope.getPairs() == RopePairs::interleaved)
-        .number("magnitude", rope.getMagnitude().convertToDouble());
+        .number("magnitude", rope.getMagnitude().convertToDouble())
+        .integer("first", rope.getFirst());
+    return s;
+  }
+
+  Selection headLinear(HeadLinearOp linear) {
+    Selection s = start("head_linear." + typeName(op, linear.getWeightAttr()), {linear.getInput()},
+                        linear.getResult());
+    RankedTensorType weight = lookup<WeightOp>(op, linear.getWeightAttr()).getTensorType();
+    s.items = ItemsAttr::get(context, 0, 0, 0, weight.getDimSize(0));
+    fill(s)
+        .buffer("x", 0)
+        .weight("weight", linear.getWeightAttr())
+        .buffer("y", 1)
+        .step("valid_rows")
+        .scratch(cpu::scratchBytes(s.kernel, static_cast<uint64_t>(weight.getDimSize(2))))
+        .integer("heads", weight.getDimSize(0))
+        .integer("weight_rows", weight.getDimSize(1))
+        .integer("columns", weight.getDimSize(2))
+        .integer("tail", linear.getTail())
+        .integer("transposed", linear.getTransposed());
     return s;
   }
 
@@ -203,10 +223,11 @@ public:
   Selection attention(AttentionOp attention) {
     StateOp state = lookup<StateOp>(op, attention.getStateAttr());
     int64_t heads = attention.getQueryHeads();
-    Selection s = start(("attention." + state.findComponent("k").getType() + "." +
-                         state.findComponent("v").getType())
-                            .str(),
-                        {attention.getQuery()}, attention.getResult());
+    StringRef family = attention.getLatent() ? "attention_latent." : "attention.";
+    Selection s = start(
+        (family + state.findComponent("k").getType() + "." + state.findComponent("v").getType())
+            .str(),
+        {attention.getQuery()}, attention.getResult());
     s.items = ItemsAttr::get(context, heads, 0, 0, 0);
     fill(s)
         .buffer("q", 0)
@@ -218,7 +239,7 @@ public:
         .step("row_position")
         .integer("query_heads", heads)
         .integer("kv_heads", attention.getKvHeads())
-        .integer("key_width", widthOf(attention.getQuery()) / heads)
+        .integer("key_width", attention.keyWidth())
         .integer("value_width", widthOf(attention.getResult()) / heads)
         .number("scale", attention.getScale().convertToDouble())
         .integer("window", attention.getWindow().value_or(0));
@@ -508,6 +529,7 @@ FailureOr<SmallVector<Selection, 2>> selectKernels(Operation *op, const Selectio
           .Case([&](ActivationOp o) { return selections.push_back(selector.activation(o)), true; })
           .Case([&](AddOp o) { return selections.push_back(selector.add(o)), true; })
           .Case([&](GatherRowsOp o) { return selections.push_back(selector.gatherRows(o)), true; })
+          .Case([&](HeadLinearOp o) { return selections.push_back(selector.headLinear(o)), true; })
           .Case([&](RowGatedOp o) { return selections.push_back(selector.rowGated(o)), true; })
           .Case([&](RouterOp o) { return selections.push_back(selector.router(o)), true; })
           .Case(

@@ -54,6 +54,7 @@ private:
   Status checkAttention() const;
   Status checkPaging(std::string_view state) const;
   Status checkSlotState(std::initializer_list<uint64_t> factors) const;
+  Status checkHeadLinear() const;
   Status checkRouter() const;
   Status checkExperts() const;
   Status checkRecurrence() const;
@@ -92,13 +93,13 @@ Status OperandChecker::findRows() {
   std::string_view family = signature_.family;
   // These count their items themselves (checkItems), and run over all rows of a body.
   if (family == "expert_lists" || family == "expert_up" || family == "expert_down" ||
-      family == "conv" || family == "ssm_scan") {
+      family == "conv" || family == "ssm_scan" || family == "head_linear") {
     if (!bucket_.body())
       return invalid("kernel '{}' runs in a bucket without a body", kernel_);
     rows_ = bucket_.rows();
     return {};
   }
-  uint64_t perRow = family == "attention" ? constant("query_heads") : 1;
+  uint64_t perRow = family.starts_with("attention") ? constant("query_heads") : 1;
   bool isFixed = false, mayBeHead = true;
   if (family == "linear") {
     const fb::Field *field = fieldAt(*stage_.step(), slot("valid_rows").offset());
@@ -106,8 +107,8 @@ Status OperandChecker::findRows() {
     isFixed = items.constant() != 0 && items.row() == 0 && items.head_row() == 0;
   } else {
     isHead_ = items.head_row() != 0;
-    mayBeHead =
-        family != "embed" && family != "attention" && family != "kv_write" && family != "router";
+    mayBeHead = family != "embed" && !family.starts_with("attention") && family != "kv_write" &&
+                family != "router";
   }
   uint64_t found = isHead_ ? items.head_row() : items.row();
   uint64_t other = isHead_ ? items.row() : items.head_row();
@@ -145,9 +146,10 @@ Status OperandChecker::checkFields() const {
       expected = "valid_head_rows";
     else if (spec.name == "block_table")
       expected += fmt::format(
-          ".{}", text(stage_.states()
-                          ->Get(slot(signature_.family == "attention" ? "k" : "state").object())
-                          ->name()));
+          ".{}",
+          text(stage_.states()
+                   ->Get(slot(signature_.family.starts_with("attention") ? "k" : "state").object())
+                   ->name()));
     const fb::Field *field = fieldAt(*layout, command_.slots()->Get(i)->offset());
     if (!field || text(field->name()) != expected)
       return invalid("kernel '{}' takes field '{}' as slot '{}' but is given '{}'", kernel_,
@@ -162,6 +164,9 @@ Status OperandChecker::checkScratch(uint64_t width) const {
 
 Status OperandChecker::checkPaging(std::string_view state) const {
   const fb::StateGroup &group = *stage_.states()->Get(slot(state).object());
+  if (group.kind() == fb::StateKind::SlotPerSequence)
+    return invalid("kernel '{}' keeps every token, but state '{}' is one slot a sequence", kernel_,
+                   text(group.name()));
   if (constant("block_tokens") != group.block_tokens() ||
       constant("block_stride") != group.block_bytes() ||
       constant("max_blocks") != group.blocks_per_sequence())
@@ -201,10 +206,13 @@ Status OperandChecker::checkAttention() const {
       (constant("window") == 0 || constant("window") > group.window()))
     return invalid("kernel '{}' looks {} tokens back but state '{}' keeps {}", kernel_,
                    constant("window"), text(group.name()), group.window());
-  STRATA_RETURN_IF_ERROR(needs("q", {rows_, queryHeads, keyWidth, f32Bytes}));
-  STRATA_RETURN_IF_ERROR(needs("y", {rows_, queryHeads, valueWidth, f32Bytes}));
   STRATA_RETURN_IF_ERROR(needs("k", {tokens, kvHeads, typedBytes(namePart(kernel_, 1), keyWidth)}));
-  return needs("v", {tokens, kvHeads, typedBytes(namePart(kernel_, 2), valueWidth)});
+  STRATA_RETURN_IF_ERROR(
+      needs("v", {tokens, kvHeads, typedBytes(namePart(kernel_, 2), valueWidth)}));
+  bool isLatent = signature_.family == "attention_latent";
+  STRATA_RETURN_IF_ERROR(
+      needs("q", {rows_, queryHeads, keyWidth + (isLatent ? valueWidth : 0), f32Bytes}));
+  return needs("y", {rows_, queryHeads, valueWidth, f32Bytes});
 }
 
 Status OperandChecker::checkItems(uint64_t perRow, uint64_t fixed) const {
@@ -229,6 +237,22 @@ Status OperandChecker::checkSlotState(std::initializer_list<uint64_t> factors) c
         kernel_, constant("block_stride"), text(group.name()), group.blocks_per_sequence(),
         group.block_bytes());
   return needs("state", factors);
+}
+
+Status OperandChecker::checkHeadLinear() const {
+  uint64_t heads = constant("heads"), weightRows = constant("weight_rows");
+  uint64_t columns = constant("columns"), tail = constant("tail");
+  STRATA_RETURN_IF_ERROR(
+      needs("weight", {heads, weightRows, typedBytes(namePart(kernel_, 1), columns)}));
+  if (tail > maxObjectBytes || columns > maxObjectBytes)
+    return invalid("kernel '{}' maps {} columns and a tail of {}", kernel_, columns, tail);
+  bool isTransposed = constant("transposed") != 0;
+  STRATA_RETURN_IF_ERROR(
+      needs("x", {rows_, heads, (isTransposed ? weightRows : columns) + tail, f32Bytes}));
+  STRATA_RETURN_IF_ERROR(
+      needs("y", {rows_, heads, (isTransposed ? columns : weightRows) + tail, f32Bytes}));
+  STRATA_RETURN_IF_ERROR(checkScratch(columns));
+  return checkItems(0, heads);
 }
 
 Status OperandChecker::checkRouter() const {
@@ -330,8 +354,10 @@ Status OperandChecker::checkFamily() const {
   std::string_view family = signature_.family;
   if (family == "linear")
     return checkLinear();
-  if (family == "attention")
+  if (family == "attention" || family == "attention_latent")
     return checkAttention();
+  if (family == "head_linear")
+    return checkHeadLinear();
   if (family == "embed") {
     uint64_t width = constant("width");
     STRATA_RETURN_IF_ERROR(needs("y", {rows_, width, f32Bytes}));
@@ -353,8 +379,9 @@ Status OperandChecker::checkFamily() const {
   }
   if (family == "rope") {
     uint64_t rotary = constant("rotary_width"), width = constant("head_width");
-    if (rotary % 2 != 0 || rotary > width)
-      return invalid("kernel '{}' rotates {} elements of heads of {}", kernel_, rotary, width);
+    if (rotary % 2 != 0 || rotary > width || constant("first") > width - rotary)
+      return invalid("kernel '{}' rotates elements {}..+{} of heads of {}", kernel_,
+                     constant("first"), rotary, width);
     STRATA_RETURN_IF_ERROR(needs("x", {rows_, constant("heads"), width, f32Bytes}));
     return needs("frequencies", {rotary / 2, f32Bytes});
   }

@@ -37,6 +37,9 @@ class Fixtures(EndToEnd):
     def test_mamba2(self):
         self.check("mamba2")
 
+    def test_deepseek_v3(self):
+        self.check("deepseek-v3")
+
     def test_nemotron_h_dense(self):
         self.check("nemotron-h-dense")
 

@@ -32,7 +32,7 @@ strata.model @m attributes {family = "f", hidden = 64 : i64, layers = 2 : i64,
 strata.model @m attributes {family = "f", hidden = 64 : i64, layers = 2 : i64,
     vocabulary = 512 : i64, max_context = 512 : i64, max_sequences = 4 : i64,
     max_rows = 128 : i64, devices = ["cpu:x86-64-v3"]} {
-  // expected-error @below {{slot state has no kernels yet}}
+  // expected-error @below {{a slot group keeps everything once: block_tokens is 16, must be 1}}
   strata.state @s slot block_tokens 16 components [#strata.component<"k", "f16", 32>] layers [0]
 }
 

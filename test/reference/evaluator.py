@@ -94,12 +94,13 @@ class Evaluator:
         stored = [read(name).astype(np.float64) for name in names]
         if computed:
             return _frequencies(computed, stored[0] if stored else None)
+        join = int(op.after("join")) if "join" in op.words else 1
         if "part" in op.keyed:
             first, of = (int(n) for n in re.findall(r"\d+", op.keyed["part"]))
-            groups = [s.reshape(-1, of, shape[-1])[:, first : first + shape[-2]] for s in stored]
-            stored = [g.reshape(-1, shape[-1]) for g in groups]
-        if "join" in op.words:
-            join = int(op.after("join"))
+            width, taken = shape[-1] // join, shape[-2] * join
+            groups = [s.reshape(-1, of, width)[:, first : first + taken] for s in stored]
+            stored = [g.reshape(-1, width) for g in groups]
+        if join > 1:
             stored = [s.reshape(join, shape[0], -1).swapaxes(0, 1) for s in stored]
             stored = [np.ascontiguousarray(s).reshape(shape) for s in stored]
         columns = shape[-1] if len(shape) > 1 else None
@@ -164,7 +165,18 @@ class Evaluator:
                 f"rope of width {op.attributes['rotary_width']} by {len(frequencies)} frequencies"
             )
         turn = Rope(frequencies, "interleaved" in op.words, op.attributes.get("magnitude", 1.0))
-        return rotate(x.reshape(len(x), heads, -1), self.positions, turn).reshape(x.shape)
+        y, first = x.reshape(len(x), heads, -1).copy(), op.attributes.get("first", 0)
+        y[..., first:] = rotate(y[..., first:], self.positions, turn)
+        return y.reshape(x.shape)
+
+    def _head_linear(self, op, inputs):
+        weight, tail = self.weights[op.symbols[0]], op.attributes.get("tail", 0)
+        if "transposed" in op.attributes:
+            weight = weight.swapaxes(1, 2)
+        x = inputs[0].reshape(len(inputs[0]), len(weight), -1)
+        kept = x.shape[2] - tail
+        y = np.concatenate([np.einsum("hoi,thi->tho", weight, x[..., :kept]), x[..., kept:]], axis=2)
+        return y.reshape(len(y), -1)
 
     def _kv_write(self, op, inputs):
         state, layer = self.states[op.symbols[0]], op.after("layer")
@@ -178,6 +190,8 @@ class Evaluator:
         q = q.reshape(len(q), a["query_heads"], -1)
         keys = keys.reshape(len(keys), a["kv_heads"], -1)
         values = values.reshape(len(values), a["kv_heads"], -1)
+        if "latent" in a:
+            keys = np.concatenate([values, keys], axis=-1)
         q = q * a["scale"] * np.sqrt(q.shape[-1])  # attend() divides by that root
         return attend(q, keys, values, self.positions, a.get("window", 0)).reshape(len(q), -1)
 

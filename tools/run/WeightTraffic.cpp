@@ -1,9 +1,11 @@
 #include "tools/run/WeightTraffic.h"
 
+#include <algorithm>
 #include <set>
 #include <string_view>
 #include <utility>
 
+#include "codegen/cpu/KernelTable.h"
 #include "runtime/plan/PlanAccess.h"
 
 namespace strata::run {
@@ -12,6 +14,21 @@ namespace {
 bool readsRowsAlone(const fb::Stage &stage, const fb::Command &command) {
   std::string_view kernel = stage.kernels()->Get(command.kernel())->name()->string_view();
   return kernel.substr(0, kernel.find('.')) == "embed";
+}
+
+/// How much of its stack of experts a command reads at most for `rows` rows.
+double partRead(const fb::Stage &stage, const fb::Command &command, uint32_t rows) {
+  std::string_view kernel = stage.kernels()->Get(command.kernel())->name()->string_view();
+  if (!kernel.starts_with("expert_"))
+    return 1;
+  const cpu::Signature &signature = *cpu::findSignature(kernel);
+  auto constant = [&](std::string_view name) {
+    for (uint32_t i = 0; i < signature.slots.size(); ++i)
+      if (signature.slots[i].name == name)
+        return double(command.slots()->Get(i)->offset());
+    return 1.0;
+  };
+  return std::min(1.0, rows * constant("used") / constant("experts"));
 }
 
 /// The smallest bucket that takes the step with its head, in one launch; else nullptr.
@@ -48,7 +65,7 @@ uint64_t weightBytesPerStep(const fb::Plan &plan, uint32_t sequences) {
         for (const fb::Slot *slot : *command->slots())
           if (slot->kind() == fb::SlotKind::Weight &&
               seen.emplace(slot->object(), slot->offset()).second)
-            bytes += slot->bytes();
+            bytes += uint64_t(double(slot->bytes()) * partRead(*stage, *command, sequences));
       }
     }
   }

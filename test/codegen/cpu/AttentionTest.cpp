@@ -15,8 +15,10 @@ class AttentionFixture {
 public:
   static constexpr uint32_t context = 150, sequences = 2;
 
-  AttentionFixture(const WeightType &keyType, const WeightType &valueType, Case shape)
-      : shape_(shape), maxBlocks_((context + shape.blockTokens - 1) / shape.blockTokens),
+  AttentionFixture(const WeightType &keyType, const WeightType &valueType, Case shape,
+                   bool isLatent)
+      : shape_(shape), isLatent_(isLatent),
+        maxBlocks_((context + shape.blockTokens - 1) / shape.blockTokens),
         table_(sequences * maxBlocks_),
         keys_(randomWeights(keyType, size_t(sequences) * context * keyRow(), 1)),
         values_(randomWeights(valueType, size_t(sequences) * context * valueRow(), 2)) {
@@ -38,9 +40,11 @@ public:
       }
   }
 
+  /// Of a query head: a latent one meets the value too.
+  uint32_t queryWidth() const { return shape_.keyWidth + (isLatent_ ? shape_.valueWidth : 0); }
   uint32_t keyRow() const { return shape_.kvHeads * shape_.keyWidth; }
   uint32_t valueRow() const { return shape_.kvHeads * shape_.valueWidth; }
-  double scale() const { return 1 / std::sqrt(double(shape_.keyWidth)); }
+  double scale() const { return 1 / std::sqrt(double(queryWidth())); }
 
   /// Every item as a range of its own, last first, where `split`.
   GuardedRows run(const std::string &kernel, Isa isa, const std::vector<float> &q,
@@ -82,9 +86,15 @@ public:
     std::vector<double> scores, y(shape_.valueWidth);
     for (int32_t t = first; t <= position; ++t) {
       double score = 0;
+      uint32_t keyAt = queryWidth() - shape_.keyWidth;
+      for (uint32_t i = 0; i < keyAt; ++i)
+        score +=
+            double(q[i]) * double(values_.values[(size_t(sequence) * context + t) * valueRow() +
+                                                 kvHead * shape_.valueWidth + i]);
       for (uint32_t i = 0; i < shape_.keyWidth; ++i)
-        score += double(q[i]) * double(keys_.values[(size_t(sequence) * context + t) * keyRow() +
-                                                    kvHead * shape_.keyWidth + i]);
+        score +=
+            double(q[keyAt + i]) * double(keys_.values[(size_t(sequence) * context + t) * keyRow() +
+                                                       kvHead * shape_.keyWidth + i]);
       scores.push_back(score * scale());
     }
     double highest = *std::max_element(scores.begin(), scores.end()), total = 0;
@@ -100,6 +110,7 @@ public:
 
 private:
   Case shape_;
+  bool isLatent_;
   uint32_t maxBlocks_;
   std::vector<int32_t> table_;
   WeightMatrix keys_, values_;
@@ -113,7 +124,7 @@ protected:
   AttentionFixture fixture(Case shape) const {
     size_t dot = types().find('.');
     return {*findWeightType(types().substr(0, dot)), *findWeightType(types().substr(dot + 1)),
-            shape};
+            shape, kernel().starts_with("attention_latent")};
   }
 
   const std::vector<Case> cases = {
@@ -129,13 +140,14 @@ protected:
 TEST_P(AttentionTest, AgreesWithDouble) {
   for (const Case &shape : cases) {
     AttentionFixture attention = fixture(shape);
-    size_t qWidth = shape.queryHeads * shape.keyWidth;
+    size_t qWidth = shape.queryHeads * attention.queryWidth();
     std::vector<float> q = randomFloats(sequence.size() * qWidth, 4);
     GuardedRows y = attention.run(kernel(), isa(), q, sequence, position);
     for (size_t row = 0; row < sequence.size(); ++row)
       for (uint32_t head = 0; head < shape.queryHeads; ++head) {
-        std::vector<double> want = attention.expected(
-            q.data() + row * qWidth + head * shape.keyWidth, sequence[row], position[row], head);
+        std::vector<double> want =
+            attention.expected(q.data() + row * qWidth + head * attention.queryWidth(),
+                               sequence[row], position[row], head);
         for (uint32_t i = 0; i < shape.valueWidth; ++i)
           ASSERT_NEAR(y.row(row)[head * shape.valueWidth + i], want[i], 1e-5)
               << "row " << row << " head " << head << " window " << shape.window;
@@ -146,7 +158,7 @@ TEST_P(AttentionTest, AgreesWithDouble) {
 TEST_P(AttentionTest, ARowDoesNotDependOnItsBatchOrOnTheInstructionSet) {
   for (const Case &shape : cases) {
     AttentionFixture attention = fixture(shape);
-    size_t qWidth = shape.queryHeads * shape.keyWidth;
+    size_t qWidth = shape.queryHeads * attention.queryWidth();
     size_t yWidth = shape.queryHeads * shape.valueWidth;
     std::vector<float> q = randomFloats(sequence.size() * qWidth, 4);
     GuardedRows together = attention.run(kernel(), isa(), q, sequence, position);
@@ -164,21 +176,22 @@ TEST_P(AttentionTest, ARowDoesNotDependOnItsBatchOrOnTheInstructionSet) {
 
 /// How the pool is cut into blocks is a matter of memory, not of results.
 TEST_P(AttentionTest, DoesNotDependOnTheSizeOfABlock) {
-  std::vector<float> q = randomFloats(sequence.size() * 3 * 64, 4);
-  GuardedRows a = fixture({3, 1, 64, 64, 0, 16}).run(kernel(), isa(), q, sequence, position);
+  Case shape = {3, 1, 64, 64, 0, 16};
+  std::vector<float> q = randomFloats(sequence.size() * 3 * fixture(shape).queryWidth(), 4);
+  GuardedRows a = fixture(shape).run(kernel(), isa(), q, sequence, position);
   GuardedRows b = fixture({3, 1, 64, 64, 0, 5}).run(kernel(), isa(), q, sequence, position);
   EXPECT_TRUE(sameBits(a.data(), b.data(), sequence.size() * 3 * 64));
 }
 
 TEST_P(AttentionTest, LargeScoresDoNotOverflow) {
   AttentionFixture attention = fixture({1, 1, 64, 64, 0, 16});
-  std::vector<float> q = randomFloats(64, 4, 1e4f);
+  std::vector<float> q = randomFloats(attention.queryWidth(), 4, 1e4f);
   GuardedRows y = attention.run(kernel(), isa(), q, {0}, {149});
   for (uint32_t i = 0; i < 64; ++i)
     EXPECT_TRUE(std::isfinite(y.data()[i]));
 }
 
-STRATA_TEST_KERNELS(AttentionTest, kernelsOf("attention."));
+STRATA_TEST_KERNELS(AttentionTest, kernelsOf("attention"));
 
 } // namespace
 } // namespace strata::cpu

@@ -7,6 +7,7 @@ struct Case {
   uint32_t heads, headWidth, rotaryWidth;
   bool interleaved;
   double magnitude;
+  uint32_t first = 0;
 };
 
 class RopeTest : public KernelTest {
@@ -25,7 +26,8 @@ TEST_P(RopeTest, AgreesWithDoubleFarIntoTheContext) {
   std::vector<Case> cases = {
       {3, 64, 64, false, 1},   {9, 64, 64, true, 1},     {1, 8, 8, true, 1},
       {2, 100, 40, false, 1},  {2, 100, 40, true, 1.25}, {2, 128, 96, false, 0.8},
-      {1, 640, 640, false, 1}, {1, 640, 640, true, 1}, // more pairs than one chunk of angles
+      {1, 640, 640, false, 1}, {1, 640, 640, true, 1},   // more pairs than one chunk of angles
+      {2, 24, 8, true, 1, 16}, {2, 40, 16, false, 1, 7}, // elements before and behind stay
   };
   std::vector<int32_t> positions = {0, 1, 4095, 131071, 1048575};
   for (const Case &shape : cases) {
@@ -42,7 +44,8 @@ TEST_P(RopeTest, AgreesWithDoubleFarIntoTheContext) {
                        {"head_width", shape.headWidth},
                        {"rotary_width", shape.rotaryWidth},
                        {"interleaved", shape.interleaved},
-                       {"magnitude", shape.magnitude}});
+                       {"magnitude", shape.magnitude},
+                       {"first", shape.first}});
       if (together)
         call.run(0, rows);
       else
@@ -60,8 +63,8 @@ TEST_P(RopeTest, AgreesWithDoubleFarIntoTheContext) {
         const float *from = x.data() + row * width + head * shape.headWidth;
         const float *to = y.row(row) + head * shape.headWidth;
         for (uint32_t j = 0; j < pairs; ++j) {
-          uint32_t first = shape.interleaved ? 2 * j : j;
-          uint32_t second = shape.interleaved ? 2 * j + 1 : j + pairs;
+          uint32_t first = shape.first + (shape.interleaved ? 2 * j : j);
+          uint32_t second = shape.first + (shape.interleaved ? 2 * j + 1 : j + pairs);
           double angle = double(positions[row]) * double(frequency[j]);
           double c = std::cos(angle) * shape.magnitude, s = std::sin(angle) * shape.magnitude;
           double a = from[first], b = from[second];
@@ -70,8 +73,9 @@ TEST_P(RopeTest, AgreesWithDoubleFarIntoTheContext) {
           ASSERT_NEAR(to[first], a * c - b * s, bound) << "position " << positions[row];
           ASSERT_NEAR(to[second], a * s + b * c, bound) << "position " << positions[row];
         }
-        for (uint32_t i = shape.rotaryWidth; i < shape.headWidth; ++i)
-          ASSERT_EQ(to[i], from[i]);
+        for (uint32_t i = 0; i < shape.headWidth; ++i)
+          if (i < shape.first || i >= shape.first + shape.rotaryWidth)
+            ASSERT_EQ(to[i], from[i]);
       }
   }
 }

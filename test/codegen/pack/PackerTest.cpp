@@ -126,19 +126,96 @@ protected:
                            .tensor("divisors", {4}, 0, divisors.str())
                            .tensor("wrong_divisors", {4}, 0, wrongDivisors.str())
                            .tensor("plain", {4}, 0, plain.str())
+                           .tensor("expert.0.up", {2, 3}, 0, counting(0).str())
+                           .tensor("expert.1.up", {2, 3}, 0, counting(6).str())
                            .build();
     auto opened = Checkpoint::open(folder.write("model.gguf", file));
     ASSERT_TRUE(opened.isOk()) << opened.status().toString();
     checkpoint = *std::move(opened);
   }
 
+  /// Six values from `first` on.
+  static test::Bytes counting(int first) {
+    test::Bytes bytes;
+    for (int i = first; i < first + 6; ++i)
+      bytes.put(float(i));
+    return bytes;
+  }
+
+  /// What `recipe` packs to, as floats.
+  std::vector<float> pack(const WeightRecipe &recipe) {
+    Collected sink;
+    Status status = packWeight(recipe, checkpoint.get(), sink);
+    EXPECT_TRUE(status.isOk()) << status.toString();
+    return sink.floats();
+  }
+
   WeightRecipe recipe(const char *type, std::vector<uint64_t> shape, std::string source) {
-    return {"w", findWeightType(type), std::move(shape), std::move(source), std::nullopt};
+    WeightRecipe recipe;
+    recipe.name = "w";
+    recipe.type = findWeightType(type);
+    recipe.shape = std::move(shape);
+    recipe.source = std::move(source);
+    return recipe;
   }
 
   test::TemporaryFolder folder;
   std::unique_ptr<Checkpoint> checkpoint;
 };
+
+TEST_F(Packing, TensorsAreStacked) {
+  WeightRecipe stacked = recipe("f32", {2, 3, 2}, "expert.*.up");
+  stacked.stack = 2;
+  EXPECT_THAT(pack(stacked), testing::ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11));
+  stacked.shape = {3, 3, 2};
+  stacked.stack = 3;
+  EXPECT_THAT(checkRecipe(stacked, *checkpoint).toString(), testing::HasSubstr("'expert.2.up'"));
+}
+
+TEST_F(Packing, PartsTakeRowsOfEveryGroup) {
+  // [3, 2] of each tensor: rows 1 and 2 of every three.
+  WeightRecipe part = recipe("f32", {2, 2, 2}, "expert.*.up");
+  part.stack = 2;
+  part.part = SourcePart{1, 3};
+  EXPECT_THAT(pack(part), testing::ElementsAre(2, 3, 4, 5, 8, 9, 10, 11));
+  // Blocks are copied, not decoded: row 7 of every 1100.
+  WeightRecipe blocks = recipe("q8_0", {2, 1, columns}, "blocks");
+  blocks.part = SourcePart{7, manyRows / 2};
+  Collected sink;
+  ASSERT_TRUE(packWeight(blocks, checkpoint.get(), sink).isOk());
+  std::span<const std::byte> stored = checkpoint->find("blocks")->bytes;
+  EXPECT_TRUE(std::ranges::equal(std::span(sink.data).first(34), stored.subspan(7 * 34, 34)));
+  EXPECT_TRUE(std::ranges::equal(std::span(sink.data).last(34), stored.subspan(1107 * 34, 34)));
+  blocks.part = SourcePart{7, manyRows};
+  EXPECT_THAT(checkRecipe(blocks, *checkpoint).toString(),
+              testing::HasSubstr("where 4400 rows of 32 are needed"));
+}
+
+TEST_F(Packing, GroupsAreJoined) {
+  // [3, 1, 2] becomes [1, 6]; [1, 3, 2] of the same tensor stays as it is.
+  WeightRecipe joined = recipe("f32", {1, 6}, "expert.0.up");
+  joined.join = 3;
+  EXPECT_THAT(pack(joined), testing::ElementsAre(0, 1, 2, 3, 4, 5));
+  // Two groups of eleven rows of 3200 elements: row 0 of the first, row 0 of the second.
+  WeightRecipe wide = recipe("q8_0", {manyRows / 2, 2 * columns}, "blocks");
+  wide.join = 2;
+  Collected sink;
+  ASSERT_TRUE(packWeight(wide, checkpoint.get(), sink).isOk());
+  std::span<const std::byte> stored = checkpoint->find("blocks")->bytes;
+  EXPECT_TRUE(std::ranges::equal(std::span(sink.data).first(34), stored.first(34)));
+  EXPECT_TRUE(std::ranges::equal(std::span(sink.data).subspan(34, 34),
+                                 stored.subspan(manyRows / 2 * 34, 34)));
+}
+
+TEST_F(Packing, ValuesAreMappedAndCounted) {
+  WeightRecipe a = recipe("f32", {4}, "divisors"); // 1, 2, 4, 8
+  a.isNegativeExponential = true;
+  EXPECT_THAT(pack(a), testing::ElementsAre(-std::exp(1.f), -std::exp(2.f), -std::exp(4.f),
+                                            testing::FloatEq(-std::exp(8.f))));
+  WeightRecipe identity = recipe("f32", {3}, "");
+  identity.isIdentity = true;
+  EXPECT_THAT(pack(identity), testing::ElementsAre(0, 1, 2));
+}
 
 TEST_F(Packing, TheSameTypeIsCopied) {
   Collected sink;
