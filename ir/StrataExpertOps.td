@@ -141,7 +141,7 @@ def Strata_ExpertUpOp : Strata_ComputeOp<"expert_up", [Pure]> {
     %g = strata.expert_up %n, %l, @l0.gate slots @l0.slots[%step] {first = 0 : i64, count = 8 : i64, used = 2 : i64}
         : tensor<4x64xf32>, tensor<1x34xf32> -> tensor<8x48xf32>
     %m = strata.expert_up %n, %l, @l0.up slots @l0.slots[%step] gated %g : tensor<8x48xf32> {first = 0 : i64, count = 8 : i64,
-        used = 2 : i64, function = #strata.function<silu>} : tensor<4x64xf32>, tensor<1x34xf32> -> tensor<8x48xf32>
+        used = 2 : i64, function = #strata<function silu>} : tensor<4x64xf32>, tensor<1x34xf32> -> tensor<8x48xf32>
     ```
   }];
   let arguments = (ins Strata_Activation:$input, Strata_Activation:$lists, FlatSymbolRefAttr:$weight,

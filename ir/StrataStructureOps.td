@@ -63,11 +63,15 @@ def Strata_WeightOp : Strata_Op<"weight", [Symbol, ParentOneOf<["ModelOp", "Stag
 
     ```mlir
     strata.weight @l0.q : tensor<64x64x!strata.quant<q4_1>> from "blk.0.attn_q.weight" unit "layer 0"
-    strata.weight @l0.experts_up : tensor<8x48x64xf32> from "layers.0.experts.*.up.weight" stack 8
-        unit "layer 0"
-    strata.weight @l0.dt : tensor<8x64xf32> from "layers.0.in_proj.weight" part <320, 328> unit "layer 0"
     strata.weight @rope : tensor<4xf32> computed #strata.rope_frequencies<theta = 10000.0, width = 8,
         scaling = "none"> unit "shared"
+    ```
+    ```mlir
+    strata.weight @l0.experts_up : tensor<8x48x64xf32> from "layers.0.experts.*.up.weight" stack 8
+        unit "layer 0"
+    ```
+    ```mlir
+    strata.weight @l0.dt : tensor<8x64xf32> from "layers.0.in_proj.weight" part <320, 328> unit "layer 0"
     ```
   }];
   let arguments = (ins
@@ -104,6 +108,8 @@ def Strata_StateOp : Strata_Op<"state", [Symbol, ParentOneOf<["ModelOp", "StageO
     strata.state @kv paged block_tokens 16 components [#strata.component<"k", "f16", 32>,
         #strata.component<"v", "f16", 32>] layers [0, 1]
     strata.state @local window 4096 block_tokens 16 components [...] layers [0, 1]
+    ```
+    ```mlir
     strata.state @recurrent slot block_tokens 1 components [#strata.component<"conv", "f32", 576>,
         #strata.component<"ssm", "f32", 2048>] layers [0, 2]
     ```

@@ -298,6 +298,8 @@ Hybrid readHuggingFace(ConfigReader &config) {
                  "num_nextn_predict_layers",
                  "mtp_hybrid_override_pattern",
                  "mtp_layers_block_type"});
+  if (hybrid.mixture.sharedInner == 0)
+    config.ignore({"moe_shared_expert_intermediate_size"});
   if (!hybrid.has(DenseLayer))
     config.ignore({"intermediate_size"});
   if (!hybrid.has(ExpertLayer))

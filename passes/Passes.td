@@ -109,7 +109,7 @@ def ExpandExperts : Strata_Pass<"expand-experts"> {
     keep the inner activations of a row within a limit even when all rows choose them; where the rows are
     few, one group holds all.
 
-        16 rows, 4 of 64 experts of 8192 a row: 2 at once, 32 groups, 2 * 8192 values a row
+        32 rows, 4 of 64 experts of 8192 a row: 2 at once, 32 groups, 2 * 8192 values a row
         1 row:                                  all in one group,    4 * 8192 values
 
     Experts are added in order of their numbers whatever the groups: results do not depend on them.

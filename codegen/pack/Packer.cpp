@@ -101,6 +101,38 @@ Status packSource(const WeightRecipe &recipe, const Tensor &tensor, SegmentSink 
   return Status::ok();
 }
 
+double frequency(const RopeFrequencies &rope, uint64_t pair) {
+  return std::pow(rope.theta, -2.0 * static_cast<double>(pair) / static_cast<double>(rope.width));
+}
+
+double llama3(const RopeFrequencies &rope, double frequency) {
+  double wavelength = 2 * std::numbers::pi / frequency;
+  double low = rope.originalContext / rope.lowFrequencyFactor;
+  double high = rope.originalContext / rope.highFrequencyFactor;
+  if (wavelength < high)
+    return frequency;
+  if (wavelength > low)
+    return frequency / rope.factor;
+  double smooth = (rope.originalContext / wavelength - rope.lowFrequencyFactor) /
+                  (rope.highFrequencyFactor - rope.lowFrequencyFactor);
+  return frequency * ((1 - smooth) / rope.factor + smooth);
+}
+
+double yarn(const RopeFrequencies &rope, double frequency, uint64_t pair) {
+  double width = static_cast<double>(rope.width);
+  auto correction = [&](double rotations) {
+    return width * std::log(rope.originalContext / (2 * std::numbers::pi * rotations)) /
+           (2 * std::log(rope.theta));
+  };
+  double low = std::max(0.0, std::floor(correction(rope.betaFast)));
+  double high = std::min(width - 1, std::ceil(correction(rope.betaSlow)));
+  double ramp =
+      std::clamp((static_cast<double>(pair) - low) / std::max(0.001, high - low), 0.0, 1.0);
+  return frequency / rope.factor * ramp + frequency * (1 - ramp);
+}
+
+} // namespace
+
 std::vector<std::string> WeightRecipe::sources() const {
   if (source.empty() || stack == 0)
     return source.empty() ? std::vector<std::string>{} : std::vector{source};

@@ -92,7 +92,7 @@ strata.model @tiny attributes {family = "tiny", hidden = 64 : i64, layers = 2 : 
         : tensor<4x64xf32>, tensor<1x34xf32> -> tensor<8x48xf32>
     // CHECK: strata.expert_up {{.*}} gated %[[G]] : tensor<8x48xf32> {
     %m = strata.expert_up %n, %l, @l0.up slots @l0.slots[%step] gated %g : tensor<8x48xf32> {first = 0 : i64, count = 8 : i64,
-        used = 2 : i64, function = #strata.function<silu>} : tensor<4x64xf32>, tensor<1x34xf32> -> tensor<8x48xf32>
+        used = 2 : i64, function = #strata<function silu>} : tensor<4x64xf32>, tensor<1x34xf32> -> tensor<8x48xf32>
     // CHECK: %[[Y:.*]] = strata.expert_down %{{.*}}, @l0.down slots @l0.slots[
     %y = strata.expert_down %m, %l, @l0.down slots @l0.slots[%step] {first = 0 : i64, count = 8 : i64, used = 2 : i64}
         : tensor<8x48xf32>, tensor<1x34xf32> -> tensor<4x64xf32>
@@ -104,16 +104,21 @@ strata.model @tiny attributes {family = "tiny", hidden = 64 : i64, layers = 2 : 
   // CHECK-LABEL: strata.forward @recurrent_ops
   strata.forward @recurrent_ops(%step) {
     %x = builtin.unrealized_conversion_cast to tensor<?x192xf32>
-    %dt = builtin.unrealized_conversion_cast to tensor<?x8xf32>
     // CHECK: strata.conv %{{.*}}, @l0.conv bias @l0.conv_bias, @recurrent[%{{.*}}] layer 0 : tensor<?x192xf32>
     %y = strata.conv %x, @l0.conv bias @l0.conv_bias, @recurrent[%step] layer 0 : tensor<?x192xf32>
-    %c = strata.conv %y, @l0.conv, @recurrent[%step] layer 2 : tensor<?x192xf32>
+  }
+
+  // CHECK-LABEL: strata.forward @scan
+  strata.forward @scan(%step) {
+    %x = builtin.unrealized_conversion_cast to tensor<?x192xf32>
+    %dt = builtin.unrealized_conversion_cast to tensor<?x8xf32>
+    %c = strata.conv %x, @l0.conv, @recurrent[%step] layer 2 : tensor<?x192xf32>
     // CHECK: strata.ssm_scan %{{.*}}, %{{.*}}, @l0.a skip @l0.d dt_bias @l0.dt_bias, @recurrent
-    %z = strata.ssm_scan %c, %dt, @l0.a skip @l0.d dt_bias @l0.dt_bias, @recurrent[%step] layer 0
+    %y = strata.ssm_scan %c, %dt, @l0.a skip @l0.d dt_bias @l0.dt_bias, @recurrent[%step] layer 0
         {heads = 8 : i64, groups = 2 : i64, state_width = 16 : i64}
         : tensor<?x192xf32>, tensor<?x8xf32> -> tensor<?x128xf32>
     // CHECK: strata.rms_norm {{.*}} grouped, heads = 2 : i64}
-    %n = strata.rms_norm %z, @l0.inner_norm {epsilon = 1.0e-05 : f64, heads = 2 : i64, grouped} : tensor<?x128xf32>
+    %n = strata.rms_norm %y, @l0.inner_norm {epsilon = 1.0e-05 : f64, heads = 2 : i64, grouped} : tensor<?x128xf32>
   }
 
   // CHECK-LABEL: strata.forward @latent_attention

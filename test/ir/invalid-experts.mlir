@@ -56,9 +56,9 @@ strata.model @m attributes {family = "f", hidden = 64 : i64, layers = 2 : i64,
     %x = builtin.unrealized_conversion_cast to tensor<?x64xf32, #strata.space<hidden>>
     %a = builtin.unrealized_conversion_cast to tensor<?x64xf32, #strata.space<latent>>
     %r = builtin.unrealized_conversion_cast to tensor<?x4xf32, #strata.space<routing>>
+    // expected-note @below {{prior use here}}
     %e = strata.experts relu2 %a, %r up @up down @down slots @slots
         : tensor<?x64xf32, #strata.space<latent>>, tensor<?x4xf32, #strata.space<routing>>
-    // expected-note @above {{prior use here}}
     // expected-error @below {{use of value '%e' expects different type}}
     %y = strata.add %x, %e : tensor<?x64xf32, #strata.space<hidden>>
   }

@@ -14,7 +14,7 @@ strata.model @tiny attributes {family = "tiny", hidden = 64 : i64, layers = 2 : 
     max_rows = 128 : i64, devices = ["cpu:x86-64-v4"]} {
   // CHECK: strata.weight @l0.q : tensor<64x64x!strata.quant<q4_1>> from "blk.0.attn_q.weight" unit "layer 0"
   strata.weight @l0.q : tensor<64x64x!strata.quant<q4_1>> from "blk.0.attn_q.weight" unit "layer 0"
-  // CHECK: strata.weight @rope : tensor<4xf32> computed <width = 8, theta = 1.000000e+04, scaling = "none"> unit "shared"
+  // CHECK: strata.weight @rope : tensor<4xf32> computed #strata.rope_frequencies<width = 8, theta = 1.000000e+04, scaling = "none"> unit "shared"
   strata.weight @rope : tensor<4xf32> computed #strata.rope_frequencies<theta = 10000.0, width = 8,
       scaling = "none"> unit "shared"
   // CHECK: strata.weight @head : tensor<512x64xbf16> from "output.weight" unit "head" stages [0, 2] layout "rows"
@@ -22,7 +22,7 @@ strata.model @tiny attributes {family = "tiny", hidden = 64 : i64, layers = 2 : 
   // CHECK: strata.weight @half : tensor<4x4xf16> from "h" unit "head"
   strata.weight @half : tensor<4x4xf16> from "h" unit "head"
   // Divisors beside a computation: both are kept.
-  // CHECK: strata.weight @stretched : tensor<4xf32> from "rope_freqs.weight" computed <width = 8, theta = 1.000000e+04, scaling = "none"> unit "shared"
+  // CHECK: strata.weight @stretched : tensor<4xf32> from "rope_freqs.weight" computed #strata.rope_frequencies<width = 8, theta = 1.000000e+04, scaling = "none"> unit "shared"
   strata.weight @stretched : tensor<4xf32> from "rope_freqs.weight"
       computed #strata.rope_frequencies<theta = 10000.0, width = 8> unit "shared"
 

@@ -74,8 +74,9 @@ TEST_P(RopeTest, AgreesWithDoubleFarIntoTheContext) {
           ASSERT_NEAR(to[second], a * s + b * c, bound) << "position " << positions[row];
         }
         for (uint32_t i = 0; i < shape.headWidth; ++i)
-          if (i < shape.first || i >= shape.first + shape.rotaryWidth)
+          if (i < shape.first || i >= shape.first + shape.rotaryWidth) {
             ASSERT_EQ(to[i], from[i]);
+          }
       }
   }
 }

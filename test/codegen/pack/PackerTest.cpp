@@ -6,6 +6,7 @@
 #include <cstring>
 #include <numbers>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "test/runtime/checkpoint/FileBuilders.h"
