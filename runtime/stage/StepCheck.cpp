@@ -37,6 +37,8 @@ Status StepCheck::blocks(const Step &step) const {
       return refuse("the block table of state '{}' has {} entries; {} sequences need {}",
                     text(group.name()), table.size(), step.validSequences,
                     perSequence * step.validSequences);
+    if (group.kind() == fb::StateKind::SlotPerSequence)
+      STRATA_RETURN_IF_ERROR(runs(step));
     for (uint32_t row = 0; row < step.validRows; ++row) {
       uint64_t position = uint64_t(step.rowPosition[row]);
       uint64_t sequence = uint64_t(step.rowSequence[row]);
@@ -61,6 +63,20 @@ Status StepCheck::blocks(const Step &step) const {
               row, position, logical, text(group.name()), block, blockCounts_[g]);
       }
     }
+  }
+  return {};
+}
+
+// Recurrences walk a sequence's rows by query_start, and know their slot by the sequence.
+Status StepCheck::runs(const Step &step) const {
+  for (uint32_t sequence = 0; sequence < step.validSequences; ++sequence) {
+    int32_t begin = step.queryStart[sequence], end = step.queryStart[sequence + 1];
+    bool isOwn = begin <= end && uint32_t(end) <= step.validRows;
+    for (int32_t row = begin; isOwn && row < end; ++row)
+      isOwn = uint32_t(step.rowSequence[row]) == sequence;
+    if (!isOwn)
+      return refuse("sequence {} of the step has rows {} to {} of {}, which are not its own",
+                    sequence, begin, end, step.validRows);
   }
   return {};
 }

@@ -27,6 +27,7 @@ public:
 private:
   Status starts(const Step &step) const;
   Status blocks(const Step &step) const;
+  Status runs(const Step &step) const;
 
   const fb::Plan &plan_;
   std::vector<const fb::StateGroup *> groups_;
