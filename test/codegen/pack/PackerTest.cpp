@@ -266,6 +266,11 @@ TEST_F(Packing, FrequenciesWithDivisorsOfTheCheckpoint) {
   EXPECT_TRUE(test::contains(status, {"wrong_divisors", "frequency 2 by 0"}));
 }
 
+TEST_F(Packing, AVectorMayBeStoredInAnyShape) {
+  EXPECT_EQ(pack(recipe("f32", {4}, "halves")),
+            (std::vector<float>{1, -2, 0.333251953125f, 0x1p-24f}));
+}
+
 TEST_F(Packing, Refusals) {
   auto refusal = [&](const WeightRecipe &recipe, const Checkpoint *from) {
     Collected sink;
@@ -278,9 +283,10 @@ TEST_F(Packing, Refusals) {
                              {"'w'", "'absent'", "lacks"}));
   EXPECT_TRUE(test::contains(refusal(recipe("f32", {2, 3}, "halves"), checkpoint.get()),
                              {"'w'", "[2, 3]", "'halves'", "[2, 2]"}));
-  EXPECT_TRUE(
-      test::contains(refusal(recipe("f32", {4}, "halves"), checkpoint.get()), {"[4]", "[2, 2]"}))
-      << "as many elements are not the same shape";
+  EXPECT_TRUE(test::contains(refusal(recipe("f32", {1, 4}, "halves"), checkpoint.get()),
+                             {"[1, 4]", "[2, 2]"}))
+      << "as many elements are not the same rows";
+  EXPECT_TRUE(test::contains(refusal(recipe("f32", {3}, "halves"), checkpoint.get()), {"[3]"}));
   EXPECT_TRUE(test::contains(refusal(recipe("bf16", {2, 2}, "halves"), checkpoint.get()),
                              {"'w'", "bf16", "f16", "only f32"}));
   EXPECT_TRUE(test::contains(refusal(recipe("f32", {2, 2}, "halves"), nullptr), {"no checkpoint"}));
