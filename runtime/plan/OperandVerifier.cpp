@@ -206,13 +206,12 @@ Status OperandChecker::checkAttention() const {
       (constant("window") == 0 || constant("window") > group.window()))
     return invalid("kernel '{}' looks {} tokens back but state '{}' keeps {}", kernel_,
                    constant("window"), text(group.name()), group.window());
+  STRATA_RETURN_IF_ERROR(needs("y", {rows_, queryHeads, valueWidth, f32Bytes}));
   STRATA_RETURN_IF_ERROR(needs("k", {tokens, kvHeads, typedBytes(namePart(kernel_, 1), keyWidth)}));
   STRATA_RETURN_IF_ERROR(
       needs("v", {tokens, kvHeads, typedBytes(namePart(kernel_, 2), valueWidth)}));
   bool isLatent = signature_.family == "attention_latent";
-  STRATA_RETURN_IF_ERROR(
-      needs("q", {rows_, queryHeads, keyWidth + (isLatent ? valueWidth : 0), f32Bytes}));
-  return needs("y", {rows_, queryHeads, valueWidth, f32Bytes});
+  return needs("q", {rows_, queryHeads, keyWidth + (isLatent ? valueWidth : 0), f32Bytes});
 }
 
 Status OperandChecker::checkItems(uint64_t perRow, uint64_t fixed) const {
