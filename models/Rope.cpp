@@ -49,15 +49,14 @@ void readHuggingFaceScaling(ConfigReader &scaling, int64_t context, RopeParamete
                    .value_or(context));
     rope.betaFast = scaling.optionalNumber("beta_fast", betaRange).value_or(rope.betaFast);
     rope.betaSlow = scaling.optionalNumber("beta_slow", betaRange).value_or(rope.betaSlow);
+    double usual = yarnMagnitude(rope.factor);
     // Where both are stated, a part goes into the scale of attention instead.
-    auto scale = scaling.optionalNumber("mscale", magnitudeRange);
-    auto allScale = scaling.optionalNumber("mscale_all_dim", magnitudeRange);
-    double usual = scale && allScale
-                       ? yarnMagnitude(rope.factor, *scale) / yarnMagnitude(rope.factor, *allScale)
-                       : yarnMagnitude(rope.factor);
+    if (scaling.has("mscale") && scaling.has("mscale_all_dim")) {
+      double all = yarnMagnitude(rope.factor, scaling.number("mscale_all_dim", magnitudeRange));
+      usual = yarnMagnitude(rope.factor, scaling.number("mscale", magnitudeRange)) / all;
+      rope.sharpness = all * all;
+    }
     rope.magnitude = scaling.optionalNumber("attention_factor", magnitudeRange).value_or(usual);
-    if (allScale)
-      rope.sharpness = std::pow(yarnMagnitude(rope.factor, *allScale), 2);
     if (!scaling.optionalBoolean("truncate").value_or(true))
       scaling.refuse("truncate", "false", "true");
   }

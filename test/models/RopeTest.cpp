@@ -69,6 +69,17 @@ TEST(Rope, YarnMagnitude) {
   EXPECT_EQ(stated.magnitude, 1.5);
 }
 
+TEST(Rope, YarnSplitsItsScaleWithAttention) {
+  RopeParameters even = readBoth(
+      {{"rope_type", "yarn"}, {"factor", 40}, {"mscale", 1.0}, {"mscale_all_dim", 1.0}}, 1e4);
+  EXPECT_DOUBLE_EQ(even.magnitude, 1.0);
+  EXPECT_DOUBLE_EQ(even.sharpness, std::pow(0.1 * std::log(40.0) + 1, 2));
+  RopeParameters uneven = readBoth(
+      {{"rope_type", "yarn"}, {"factor", 40}, {"mscale", 0.7}, {"mscale_all_dim", 0.5}}, 1e4);
+  EXPECT_DOUBLE_EQ(uneven.magnitude, (0.07 * std::log(40.0) + 1) / (0.05 * std::log(40.0) + 1));
+  EXPECT_DOUBLE_EQ(uneven.sharpness, std::pow(0.05 * std::log(40.0) + 1, 2));
+}
+
 TEST(Rope, Refusals) {
   struct Case {
     ordered_json json;
