@@ -129,6 +129,13 @@ void printStage(std::string &out, const fb::Plan &plan, uint32_t index,
                      lowered(fb::EnumNameMemoryClass(memoryClass)), total, readable(total));
   for (uint32_t i = 0; i < count(stage.states()); ++i) {
     const fb::StateGroup &group = *stage.states()->Get(i);
+    if (group.kind() == fb::StateKind::SlotPerSequence) {
+      fmt::format_to(to,
+                     "  state {}: {} a sequence of any length; slots of {} bytes, {} promised\n",
+                     text(group.name()), readable(group.block_bytes()), group.block_bytes(),
+                     group.promised_blocks());
+      continue;
+    }
     fmt::format_to(to,
                    "  state {}: {} a token, {} a sequence of {} tokens; blocks of {} tokens and {} "
                    "bytes, {} promised\n",
