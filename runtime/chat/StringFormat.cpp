@@ -41,9 +41,11 @@ Result<Directive> readDirective(std::string_view text, size_t &at) {
   }
   auto number = [&](int64_t &value) -> Status {
     value = 0;
-    for (; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at)
-      if ((value = value * 10 + (text[at] - '0')) > maxWidth)
+    for (; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at) {
+      value = value * 10 + (text[at] - '0');
+      if (value > maxWidth)
         return makeError(StatusCode::InvalidData, "%: a width beyond {}", maxWidth);
+    }
     return Status::ok();
   };
   STRATA_RETURN_IF_ERROR(number(directive.width));

@@ -72,7 +72,7 @@ CpuDevice::Queue::~Queue() {
 CpuDevice::~CpuDevice() {
   stop();
   if (!rests(std::chrono::milliseconds(50)))
-    (void)queue_.release();
+    static_cast<void>(queue_.release()); // NOLINT(bugprone-unused-return-value): left on purpose
 }
 
 Result<std::byte *> CpuDevice::allocate(std::string_view what, uint64_t bytes) {

@@ -55,6 +55,7 @@ PlanExecutor::~PlanExecutor() {
     std::vector<Channel> channels;
     std::vector<std::vector<int32_t>> ids;
   };
+  // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): without memory the process ends anyway
   (void)new Left{std::move(file_),   std::move(timelines_), std::move(devices_),
                  std::move(stages_), std::move(channels_),  std::move(ids_)};
 }

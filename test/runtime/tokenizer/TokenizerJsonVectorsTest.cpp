@@ -49,14 +49,15 @@ Json byteLevel(Json normalizer) {
   for (const std::string &byte : bytes)
     vocab[byte] = vocab.size();
   const std::string space = "\u0120";
-  for (auto [left, right] : std::vector<std::pair<std::string, std::string>>{{"h", "e"},
-                                                                             {"l", "l"},
-                                                                             {"he", "ll"},
-                                                                             {"hell", "o"},
-                                                                             {space, "w"},
-                                                                             {space, "hello"},
-                                                                             {"o", "r"},
-                                                                             {space, space}}) {
+  for (const auto &[left, right] :
+       std::vector<std::pair<std::string, std::string>>{{"h", "e"},
+                                                        {"l", "l"},
+                                                        {"he", "ll"},
+                                                        {"hell", "o"},
+                                                        {space, "w"},
+                                                        {space, "hello"},
+                                                        {"o", "r"},
+                                                        {space, space}}) {
     vocab[left + right] = vocab.size();
     merges.push_back({left, right});
   }
