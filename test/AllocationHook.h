@@ -1,5 +1,5 @@
-// Beside AllocationHook.cpp in an executable, which replaces malloc and its kin for every thread and
-// library.
+// Beside AllocationHook.cpp in an executable, which replaces malloc and its kin for every thread
+// and library.
 #pragma once
 
 namespace strata::test {

@@ -1,8 +1,8 @@
 #include <charconv>
 #include <cmath>
-#include <map>
 
 #include "runtime/chat/Filters.h"
+#include "runtime/chat/NamedFunctions.h"
 #include "runtime/chat/Unicode.h"
 
 namespace strata::chat {
@@ -176,10 +176,9 @@ Result<Value> round(Evaluator &, const Value &input, const CallArguments &argume
 } // namespace
 
 FilterFunction findNumberFilter(std::string_view name) {
-  static const std::map<std::string_view, FilterFunction> filters = {
+  static constexpr NamedFunction<FilterFunction> filters[] = {
       {"abs", absolute}, {"float", toFloat}, {"int", toInt}, {"round", round}};
-  auto filter = filters.find(name);
-  return filter == filters.end() ? nullptr : filter->second;
+  return findNamed(filters, name);
 }
 
 } // namespace strata::chat

@@ -1,7 +1,7 @@
 // map, and select and reject with their forms for attributes: filters that take a filter or a test.
-#include <map>
 
 #include "runtime/chat/Filters.h"
+#include "runtime/chat/NamedFunctions.h"
 
 namespace strata::chat {
 namespace {
@@ -82,15 +82,14 @@ Result<Value> select(Evaluator &evaluator, const Value &input, const CallArgumen
 } // namespace
 
 FilterFunction findSelectionFilter(std::string_view name) {
-  static const std::map<std::string_view, FilterFunction> filters = {
+  static constexpr NamedFunction<FilterFunction> filters[] = {
       {"map", map},
       {"reject", select<false, false>},
       {"rejectattr", select<false, true>},
       {"select", select<true, false>},
       {"selectattr", select<true, true>},
   };
-  auto filter = filters.find(name);
-  return filter == filters.end() ? nullptr : filter->second;
+  return findNamed(filters, name);
 }
 
 } // namespace strata::chat

@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <map>
 
 #include "runtime/chat/Filters.h"
 #include "runtime/chat/Methods.h"
+#include "runtime/chat/NamedFunctions.h"
 
 namespace strata::chat {
 namespace {
@@ -344,7 +344,7 @@ Result<Value> attribute(Evaluator &evaluator, const Value &input, const CallArgu
 } // namespace
 
 FilterFunction findSequenceFilter(std::string_view name) {
-  static const std::map<std::string_view, FilterFunction> filters = {
+  static constexpr NamedFunction<FilterFunction> filters[] = {
       {"attr", attribute},  {"batch", batch},       {"count", length},
       {"d", standard},      {"default", standard},  {"dictsort", dictSort},
       {"first", first},     {"groupby", groupBy},   {"items", items},
@@ -353,8 +353,7 @@ FilterFunction findSequenceFilter(std::string_view name) {
       {"reverse", reverse}, {"slice", slice},       {"sort", sort},
       {"sum", sum},         {"unique", unique},
   };
-  auto filter = filters.find(name);
-  return filter == filters.end() ? nullptr : filter->second;
+  return findNamed(filters, name);
 }
 
 } // namespace strata::chat

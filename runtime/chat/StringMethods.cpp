@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <map>
 
 #include "runtime/chat/Methods.h"
+#include "runtime/chat/NamedFunctions.h"
 #include "runtime/chat/TextSearch.h"
 #include "runtime/chat/Unicode.h"
 
@@ -299,7 +299,7 @@ Result<Value> isInCase(Evaluator &evaluator, const Value &self, const CallArgume
 } // namespace
 
 StringMethod findStringMethod(std::string_view name) {
-  static const std::map<std::string_view, StringMethod> methods = {
+  static constexpr NamedFunction<StringMethod> methods[] = {
       {"capitalize", inCase<CaseRule::Capitalize>},
       {"center", justify<Side::Both>},
       {"count", find<Search::Count, false>},
@@ -338,8 +338,7 @@ StringMethod findStringMethod(std::string_view name) {
       {"upper", inCase<CaseRule::Upper>},
       {"zfill", zfill},
   };
-  auto method = methods.find(name);
-  return method == methods.end() ? nullptr : method->second;
+  return findNamed(methods, name);
 }
 
 } // namespace strata::chat

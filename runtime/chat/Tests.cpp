@@ -1,6 +1,5 @@
 #include "runtime/chat/Tests.h"
-
-#include <map>
+#include "runtime/chat/NamedFunctions.h"
 
 #include "runtime/chat/Arguments.h"
 #include "runtime/chat/Filters.h"
@@ -126,7 +125,7 @@ Result<bool> isKnown(Evaluator &, const Value &input, const CallArguments &argum
 } // namespace
 
 TestFunction findTest(std::string_view name) {
-  static const std::map<std::string_view, TestFunction> tests = {
+  static constexpr NamedFunction<TestFunction> tests[] = {
       {"!=", equal<true>},
       {"<", ordered<false, false>},
       {"<=", ordered<false, true>},
@@ -167,8 +166,7 @@ TestFunction findTest(std::string_view name) {
       {"undefined", kind<isUndefined>},
       {"upper", inCase<true>},
   };
-  auto test = tests.find(name);
-  return test == tests.end() ? nullptr : test->second;
+  return findNamed(tests, name);
 }
 
 Status unknownTest(uint32_t line, std::string_view name) {

@@ -1,7 +1,7 @@
-#include <map>
 
 #include "runtime/chat/Filters.h"
 #include "runtime/chat/Methods.h"
+#include "runtime/chat/NamedFunctions.h"
 #include "runtime/chat/TextSearch.h"
 #include "runtime/chat/Unicode.h"
 #include "runtime/chat/ValueText.h"
@@ -186,7 +186,7 @@ Result<Value> format(Evaluator &evaluator, const Value &input, const CallArgumen
 } // namespace
 
 FilterFunction findTextFilter(std::string_view name) {
-  static const std::map<std::string_view, FilterFunction> filters = {
+  static constexpr NamedFunction<FilterFunction> filters[] = {
       {"capitalize", inCase<CaseRule::Capitalize>},
       {"center", center},
       {"e", escape<false>},
@@ -204,8 +204,7 @@ FilterFunction findTextFilter(std::string_view name) {
       {"upper", inCase<CaseRule::Upper>},
       {"wordcount", wordCount},
   };
-  auto filter = filters.find(name);
-  return filter == filters.end() ? nullptr : filter->second;
+  return findNamed(filters, name);
 }
 
 } // namespace strata::chat

@@ -84,8 +84,8 @@ protected:
 /// vocabulary, or tensors of unknown types, will do), of a Hugging Face folder or of a
 /// tokenizer.json. A file that is named tokenizer.json is read with those beside it
 /// (tokenizer_config.json, config.json, generation_config.json, chat_template.jinja,
-/// chat_template.json); a `.json` of another name stands alone. Errors: NotFound (no file, or no tokenizer in it), InvalidData,
-/// Unimplemented (by name).
+/// chat_template.json); a `.json` of another name stands alone. Errors: NotFound (no file, or no
+/// tokenizer in it), InvalidData, Unimplemented (by name).
 Result<Vocabulary> readVocabulary(const std::string &path);
 
 } // namespace strata
