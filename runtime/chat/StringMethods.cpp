@@ -289,7 +289,7 @@ Result<Value> isInCase(Evaluator &evaluator, const Value &self, const CallArgume
   bool any = false;
   for (size_t i = 0; i < bytes.size(); i += characterAt(bytes, i).length) {
     char32_t point = characterAt(bytes, i).point;
-    if (other(point))
+    if (other(point) || isTitleCase(point))
       return Value(false);
     any |= wanted(point);
   }

@@ -12,7 +12,7 @@ bool isWordBreak(char32_t c) {
   return isSpace(c) || c == '-' || c == '(' || c == '{' || c == '[' || c == '<';
 }
 
-bool isCased(char32_t c) { return isUpperCase(c) || isLowerCase(c); }
+bool isCased(char32_t c) { return isUpperCase(c) || isLowerCase(c) || isTitleCase(c); }
 
 LetterCase caseOf(CaseRule rule, char32_t c, char32_t previous, bool first) {
   switch (rule) {
@@ -27,6 +27,8 @@ LetterCase caseOf(CaseRule rule, char32_t c, char32_t previous, bool first) {
   case CaseRule::Capitalize:
     return first ? LetterCase::Title : LetterCase::Lower;
   case CaseRule::Swap:
+    if (isTitleCase(c))
+      return LetterCase::Title; // stays
     return isUpperCase(c) ? LetterCase::Lower : LetterCase::Upper;
   }
   return LetterCase::Lower;

@@ -1,9 +1,11 @@
 #include "runtime/chat/Unicode.h"
 
 #include <algorithm>
-#include <span>
 
-#include "runtime/chat/UnicodeTables.h"
+#include <unicode/bytestream.h>
+#include <unicode/casemap.h>
+#include <unicode/uchar.h>
+
 #include "runtime/tokenizer/Utf8.h"
 
 namespace strata::chat {
@@ -11,36 +13,13 @@ namespace {
 
 constexpr char32_t notACharacter = 0x110000;
 
-bool contains(std::span<const CharacterRange> ranges, char32_t point) {
-  auto range = std::upper_bound(
-      ranges.begin(), ranges.end(), point,
-      [](char32_t point, const CharacterRange &range) { return point < range.first; });
-  return range != ranges.begin() && point <= std::prev(range)->last;
+bool isOf(char32_t c, uint32_t categories) {
+  return c < notACharacter && (U_GET_GC_MASK(UChar32(c)) & categories) != 0;
 }
 
-const CaseShift *findShift(std::span<const CaseShift> shifts, char32_t point) {
-  auto shift =
-      std::upper_bound(shifts.begin(), shifts.end(), point,
-                       [](char32_t point, const CaseShift &shift) { return point < shift.first; });
-  if (shift == shifts.begin())
-    return nullptr;
-  --shift;
-  bool inside = point <= shift->last && (point - shift->first) % shift->stride == 0;
-  return inside ? &*shift : nullptr;
-}
-
-void appendMapped(char32_t point, std::span<const CaseShift> shifts,
-                  std::span<const CaseExpansion> expansions, std::string &out) {
-  auto expansion = std::lower_bound(
-      expansions.begin(), expansions.end(), point,
-      [](const CaseExpansion &expansion, char32_t point) { return expansion.from < point; });
-  if (expansion != expansions.end() && expansion->from == point) {
-    for (const char32_t *c = expansion->to; *c; ++c)
-      appendUtf8(*c, out);
-  } else {
-    const CaseShift *shift = findShift(shifts, point);
-    appendUtf8(shift ? char32_t(int64_t(point) + shift->delta) : point, out);
-  }
+/// UNumericType of `c`.
+int32_t numericType(char32_t c) {
+  return c < notACharacter ? u_getIntPropertyValue(UChar32(c), UCHAR_NUMERIC_TYPE) : U_NT_NONE;
 }
 
 } // namespace
@@ -98,38 +77,47 @@ bool isLineBreak(char32_t c) {
 }
 
 bool isPrintable(char32_t c) {
-  return c < 0x80 ? c >= 0x20 && c != 0x7F : c < notACharacter && !contains(unprintableRanges, c);
+  return c == ' ' || (c < notACharacter && !isOf(c, U_GC_C_MASK | U_GC_Z_MASK));
 }
 
-bool isAlphabetic(char32_t c) {
-  return c < 0x80 ? (c | 32) >= 'a' && (c | 32) <= 'z' : contains(alphabeticRanges, c);
+bool isAlphabetic(char32_t c) { return isOf(c, U_GC_L_MASK); }
+
+bool isDecimal(char32_t c) { return isOf(c, U_GC_ND_MASK); }
+
+bool isDigit(char32_t c) {
+  int32_t type = numericType(c);
+  return type == U_NT_DECIMAL || type == U_NT_DIGIT;
 }
 
-bool isDecimal(char32_t c) { return c < 0x80 ? c >= '0' && c <= '9' : contains(decimalRanges, c); }
+bool isNumeric(char32_t c) { return numericType(c) != U_NT_NONE; }
 
-bool isDigit(char32_t c) { return c < 0x80 ? c >= '0' && c <= '9' : contains(digitRanges, c); }
+bool isUpperCase(char32_t c) { return c < notACharacter && u_isUUppercase(UChar32(c)); }
 
-bool isNumeric(char32_t c) { return c < 0x80 ? c >= '0' && c <= '9' : contains(numericRanges, c); }
+bool isLowerCase(char32_t c) { return c < notACharacter && u_isULowercase(UChar32(c)); }
 
-bool isUpperCase(char32_t c) {
-  return c < 0x80 ? c >= 'A' && c <= 'Z' : findShift(lowerShifts, c) != nullptr;
-}
-
-bool isLowerCase(char32_t c) {
-  return c < 0x80 ? c >= 'a' && c <= 'z' : findShift(upperShifts, c) != nullptr || c == 0xDF;
-}
+bool isTitleCase(char32_t c) { return isOf(c, U_GC_LT_MASK); }
 
 void appendInCase(char32_t c, LetterCase letterCase, std::string &out) {
   if (c < 0x80) {
     bool change = letterCase == LetterCase::Lower ? isUpperCase(c) : isLowerCase(c);
     out += char(change ? c ^ 32 : c);
-  } else if (letterCase == LetterCase::Upper) {
-    appendMapped(c, upperShifts, upperExpansions, out);
-  } else if (letterCase == LetterCase::Lower) {
-    appendMapped(c, lowerShifts, lowerExpansions, out);
-  } else {
-    appendMapped(c, titleShifts, titleExpansions, out);
+    return;
   }
+  std::string character;
+  appendUtf8(c, character);
+  if (c >= notACharacter) {
+    out += character;
+    return;
+  }
+  icu::StringByteSink<std::string> sink(&out);
+  UErrorCode error = U_ZERO_ERROR;
+  if (letterCase == LetterCase::Upper)
+    icu::CaseMap::utf8ToUpper("", 0, character, sink, nullptr, error);
+  else if (letterCase == LetterCase::Lower)
+    icu::CaseMap::utf8ToLower("", 0, character, sink, nullptr, error);
+  else // the whole string, so that no iterator looks for words in one character
+    icu::CaseMap::utf8ToTitle("", U_TITLECASE_WHOLE_STRING | U_TITLECASE_NO_BREAK_ADJUSTMENT,
+                              nullptr, character, sink, nullptr, error);
 }
 
 Trimmed trimSpaces(std::string_view text, bool left, bool right) {

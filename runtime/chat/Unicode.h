@@ -25,8 +25,9 @@ bool isAlphabetic(char32_t point); ///< str.isalpha
 bool isDecimal(char32_t point);    ///< str.isdecimal
 bool isDigit(char32_t point);      ///< str.isdigit
 bool isNumeric(char32_t point);    ///< str.isnumeric
-bool isUpperCase(char32_t point);  ///< has another lower case
-bool isLowerCase(char32_t point);  ///< has another upper case
+bool isUpperCase(char32_t point);
+bool isLowerCase(char32_t point);
+bool isTitleCase(char32_t point); ///< one character for two letters, such as U+01C5
 
 enum class LetterCase { Upper, Lower, Title };
 
