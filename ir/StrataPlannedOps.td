@@ -22,7 +22,8 @@ def Strata_InvokeOp : Strata_ComputeOp<"invoke", [
   let description = [{
     `slots` lists the kernel's arguments in its signature's order; a buffer slot numbers the operands
     followed by the results. `tied[r]` is the operand whose memory result r reuses, or -1. `carries` marks
-    the op whose result 0 is the residual, which lives at offset 0 of the arena.
+    the op whose result 0 is the residual, which lives at offset 0 of the arena. On a GPU, `grid` is the
+    blocks of its launch, in x and y: enough for the bucket's most rows.
 
     ```mlir
     %1 = strata.invoke @cpu.rms_norm(%0) slots [#strata.buffer<0>, #strata.weight<@l0.norm>,
@@ -31,11 +32,12 @@ def Strata_InvokeOp : Strata_ComputeOp<"invoke", [
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyRankedTensor>:$inputs, ArrayAttr:$slots,
-                       Strata_ItemsAttr:$items, DenseI64ArrayAttr:$tied, StrAttr:$label,
+                       Strata_ItemsAttr:$items, DenseI64ArrayAttr:$tied,
+                       OptionalAttr<DenseI64ArrayAttr>:$grid, StrAttr:$label,
                        Strata_I64Attr:$layer, UnitAttr:$carries, UnitAttr:$logits);
   let results = (outs Variadic<AnyRankedTensor>:$outputs);
   let assemblyFormat = [{
-    $kernel `(` $inputs `)` `slots` $slots `items` $items `tied` $tied $label `layer` $layer
+    $kernel `(` $inputs `)` `slots` $slots `items` $items `tied` $tied (`grid` $grid^)? $label `layer` $layer
     (`carries` $carries^)? (`logits` $logits^)? attr-dict `:` functional-type($inputs, $outputs)
   }];
   let hasVerifier = 1;
@@ -94,10 +96,11 @@ def Strata_DispatchOp : Strata_ComputeOp<"dispatch", [
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Strata_BufferType>:$buffers,
-                       ArrayAttr:$slots, Strata_ItemsAttr:$items, StrAttr:$label, Strata_I64Attr:$layer,
+                       ArrayAttr:$slots, Strata_ItemsAttr:$items,
+                       OptionalAttr<DenseI64ArrayAttr>:$grid, StrAttr:$label, Strata_I64Attr:$layer,
                        UnitAttr:$logits);
   let assemblyFormat = [{
-    $kernel `(` $buffers `)` `slots` $slots `items` $items $label `layer` $layer
+    $kernel `(` $buffers `)` `slots` $slots `items` $items (`grid` $grid^)? $label `layer` $layer
     (`logits` $logits^)? attr-dict (`:` type($buffers)^)?
   }];
   let hasVerifier = 1;

@@ -146,9 +146,10 @@ private:
       for (Value value : llvm::concat<Value>(llvm::to_vector(invocation.getInputs()),
                                              llvm::to_vector(invocation.getOutputs())))
         buffers.push_back(pack.getBuffers()[assignment.bufferOf(value)]);
-      DispatchOp::create(builder, op->getLoc(), invocation.getKernel(), buffers,
-                         invocation.getSlots(), invocation.getItems(), invocation.getLabel(),
-                         invocation.getLayer(), invocation.getLogits());
+      DispatchOp::create(builder, op->getLoc(), invocation.getKernelAttr(), buffers,
+                         invocation.getSlots(), invocation.getItems(), invocation.getGridAttr(),
+                         invocation.getLabelAttr(),
+                         invocation.getLayerAttr(), invocation.getLogitsAttr());
     }
     for (Operation *op : llvm::reverse(old))
       op->erase();

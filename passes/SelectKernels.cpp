@@ -5,7 +5,6 @@
 #include "mlir/IR/Builders.h"
 
 #include "codegen/select/Selection.h"
-#include "codegen/targets/Target.h"
 #include "passes/PassOrder.h"
 #include "passes/Passes.h"
 
@@ -20,8 +19,8 @@ namespace {
 using namespace ir;
 
 /// Declares `kernel` in the stage, once; returns its symbol.
-std::string requireKernel(StageOp stage, StringRef kernel) {
-  std::string symbol = kernelSymbol(kernel);
+std::string requireKernel(StageOp stage, const KernelLibrary &library, StringRef kernel) {
+  std::string symbol = kernelSymbol(library, kernel);
   if (!stage.lookupSymbol<KernelOp>(symbol)) {
     OpBuilder builder = OpBuilder::atBlockBegin(&stage.getRegion().front());
     KernelOp::create(builder, stage.getLoc(), symbol);
@@ -29,13 +28,18 @@ std::string requireKernel(StageOp stage, StringRef kernel) {
   return symbol;
 }
 
+DenseI64ArrayAttr gridAttr(OpBuilder &builder, const Selection &selection) {
+  return selection.grid.empty() ? DenseI64ArrayAttr()
+                                : builder.getDenseI64ArrayAttr(selection.grid);
+}
+
 /// Lowers the ops of one block (a layer's, or the ports' of a forward) into the forward that
 /// `builder` stands in.
 class BlockLowering {
 public:
-  BlockLowering(OpBuilder &builder, StageOp stage, cpu::Isa instructions, int64_t layer,
+  BlockLowering(OpBuilder &builder, StageOp stage, const KernelLibrary &library, int64_t layer,
                 std::string unit, DenseMap<Value, Value> &renamed)
-      : builder(builder), stage(stage), instructions(instructions), layer(layer),
+      : builder(builder), stage(stage), library(library), layer(layer),
         unit(std::move(unit)), renamed(renamed) {}
 
   /// `residual` is the block's value at offset 0 of the arena when it begins, or null; `leaves` the
@@ -61,7 +65,7 @@ private:
 
   OpBuilder &builder;
   StageOp stage;
-  cpu::Isa instructions;
+  const KernelLibrary &library;
   int64_t layer;
   std::string unit;
   DenseMap<Value, Value> &renamed; // tensor values of compute ops to those of invocations
@@ -129,7 +133,7 @@ LogicalResult BlockLowering::run(Block &block, Value residualIn, Value leavesOut
   // The value that leaves was made elsewhere: move it to where the next layer looks.
   bool failedSlots = false;
   Operation *end = &block.back();
-  Value moved = invoke(end, selectCopy(leaves, false), {renamed.lookup(leaves)}, -1,
+  Value moved = invoke(end, selectCopy(leaves, {stage, library, layer, false}), {renamed.lookup(leaves)}, -1,
                        /*carries=*/true, failedSlots);
   renamed[leaves] = moved;
   return failure(failedSlots);
@@ -143,7 +147,7 @@ LogicalResult BlockLowering::lower(Operation *op) {
     return success();
   }
   bool headRows = llvm::any_of(op->getOperands(), [&](Value v) { return gathered.contains(v); });
-  SelectionContext context{stage, instructions, layer, headRows};
+  SelectionContext context{stage, library, layer, headRows};
   if (isa<GatherRowsOp>(op) || headRows)
     gathered.insert(op->result_begin(), op->result_end());
   if (auto add = dyn_cast<AddOp>(op))
@@ -180,7 +184,7 @@ LogicalResult BlockLowering::emit(Operation *op, Selection selection, Value resu
     Value target = selection.inputs[selection.inPlace];
     tied = selection.inPlace;
     if (!diesAt(target, at))
-      inputs[tied] = invoke(op, selectCopy(target, gathered.contains(target)), {inputs[tied]}, -1,
+      inputs[tied] = invoke(op, selectCopy(target, {stage, library, layer, gathered.contains(target)}), {inputs[tied]}, -1,
                             false, failedSlots);
     else if (atOffsetZero.contains(target))
       atOffsetZero.insert(result);
@@ -218,7 +222,7 @@ Value BlockLowering::invoke(Operation *op, const Selection &selection, ArrayRef<
     failedSlots = true;
     return {};
   }
-  std::string kernel = requireKernel(stage, selection.kernel);
+  std::string kernel = requireKernel(stage, library, selection.kernel);
   std::string label = unit.empty() ? std::string() : unit + " ";
   label += op->getName().stripDialect();
   for (StringRef name : {"weight", "table", "frequencies", "port"})
@@ -232,7 +236,7 @@ Value BlockLowering::invoke(Operation *op, const Selection &selection, ArrayRef<
   }
   auto invocation =
       InvokeOp::create(builder, op->getLoc(), results, kernel, inputs, *slots, selection.items,
-                       ties, label, layer, carries, selection.logits);
+                       ties, gridAttr(builder, selection), label, layer, carries, selection.logits);
   for (Attribute slot : *slots)
     if (auto scratch = dyn_cast<ScratchSlotAttr>(slot))
       stage.setScratch(std::max<int64_t>(stage.getScratch().value_or(0), scratch.getBytes()));
@@ -243,13 +247,15 @@ struct SelectKernelsPass
     : OrderedPass<impl::SelectKernelsBase<SelectKernelsPass>, SelectKernelsPass> {
   LogicalResult runOnModel(ModelOp model) {
     for (StageOp stage : model.getOps<StageOp>()) {
-      auto target = findTarget(stage.getDevice().str());
-      if (!target.isOk())
-        return stage.emitOpError() << target.status().toString();
+      auto library = KernelLibrary::of(stage.getDevice().str());
+      if (!library)
+        return stage.emitOpError() << "is on " << stage.getDeviceAttr()
+                                   << ", which is no target; known: "
+                                   << KernelLibrary::knownTargets();
       int64_t fused = 0;
       stage.setScratch(0);
       for (ForwardOp forward : stage.getOps<ForwardOp>())
-        if (failed(lowerForward(model, stage, target->isa, forward, fused)))
+        if (failed(lowerForward(model, stage, *library, forward, fused)))
           return failure();
       auto kernels = stage.getOps<KernelOp>();
       decided(stage, "strata-select-kernels", "selected")
@@ -262,7 +268,7 @@ struct SelectKernelsPass
   }
 
 private:
-  LogicalResult lowerForward(ModelOp model, StageOp stage, cpu::Isa instructions, ForwardOp forward,
+  LogicalResult lowerForward(ModelOp model, StageOp stage, const KernelLibrary &library, ForwardOp forward,
                              int64_t &fused) {
     Block &block = forward.getBlock();
     SmallVector<Operation *> old;
@@ -273,7 +279,7 @@ private:
     for (Operation *op : old) {
       auto layer = dyn_cast<LayerOp>(op);
       if (!layer) {
-        if (failed(lowerPort(builder, stage, instructions, op, renamed)))
+        if (failed(lowerPort(builder, stage, library, op, renamed)))
           return failure();
         continue;
       }
@@ -284,7 +290,7 @@ private:
       for (auto [argument, input] : llvm::zip(body.getArguments(), layer.getInputs()))
         renamed[argument] = renamed.lookup(input);
       ValueRange yields = cast<YieldOp>(body.back()).getValues();
-      BlockLowering lowering(builder, stage, instructions, number, layer.getUnitName(), renamed);
+      BlockLowering lowering(builder, stage, library, number, layer.getUnitName(), renamed);
       if (failed(lowering.run(body, body.getNumArguments() ? body.getArgument(0) : Value(),
                               yields.empty() ? Value() : yields[0])))
         return failure();
@@ -298,13 +304,13 @@ private:
   }
 
   /// Ports and carried rows stand between the layers.
-  LogicalResult lowerPort(OpBuilder &builder, StageOp stage, cpu::Isa instructions, Operation *op,
+  LogicalResult lowerPort(OpBuilder &builder, StageOp stage, const KernelLibrary &library, Operation *op,
                           DenseMap<Value, Value> &renamed) {
     if (auto carried = dyn_cast<CarriedOp>(op)) {
       renamed[carried.getResult()] = builder.clone(*op)->getResult(0);
       return success();
     }
-    SelectionContext context{stage, instructions, -1, false};
+    SelectionContext context{stage, library, -1, false};
     auto selections = selectKernels(op, context);
     if (failed(selections))
       return failure();
@@ -312,7 +318,7 @@ private:
     auto slots = orderedSlots(op, selection);
     if (failed(slots))
       return failure();
-    std::string kernel = requireKernel(stage, selection.kernel);
+    std::string kernel = requireKernel(stage, library, selection.kernel);
     SmallVector<Value> inputs;
     for (Value input : selection.inputs)
       inputs.push_back(renamed.lookup(input));
@@ -321,7 +327,7 @@ private:
     int64_t number = arrives ? stage.getFirstLayer() - 1 : stage.getEndLayer();
     auto invocation = InvokeOp::create(
         builder, op->getLoc(), arrives ? TypeRange(selection.result) : TypeRange(), kernel, inputs,
-        *slots, selection.items, arrives ? SmallVector<int64_t>{-1} : SmallVector<int64_t>{},
+        *slots, selection.items, arrives ? SmallVector<int64_t>{-1} : SmallVector<int64_t>{}, gridAttr(builder, selection),
         arrives ? "receive" : "send", number, /*carries=*/arrives, /*logits=*/false);
     if (arrives)
       renamed[op->getResult(0)] = invocation.getResult(0);

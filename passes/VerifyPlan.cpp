@@ -17,7 +17,7 @@ namespace {
 using namespace ir;
 
 /// What a slot may be filled with, by the kind that the signature wants.
-bool fits(const cpu::SlotSpec &spec, Attribute slot) {
+bool fits(const SlotSpec &spec, Attribute slot) {
   auto isZero = [&] {
     auto constant = dyn_cast<ConstantSlotAttr>(slot);
     auto integer = constant ? dyn_cast<IntegerAttr>(constant.getValue()) : IntegerAttr();
@@ -50,7 +50,7 @@ bool fits(const cpu::SlotSpec &spec, Attribute slot) {
 }
 
 /// A port is read where its rows arrive and written where they leave.
-bool leadsTheRightWay(StageOp stage, const cpu::SlotSpec &spec, PortSlotAttr slot) {
+bool leadsTheRightWay(StageOp stage, const SlotSpec &spec, PortSlotAttr slot) {
   auto port = stage.lookupSymbol<PortOp>(slot.getPort().getAttr());
   return port && spec.access == (port.getDirection() == PortDirection::input ? fb::Access::Read
                                                                              : fb::Access::Write);
@@ -58,14 +58,14 @@ bool leadsTheRightWay(StageOp stage, const cpu::SlotSpec &spec, PortSlotAttr slo
 
 LogicalResult verifyDispatch(StageOp stage, DispatchOp dispatch, ArenaOp arena, int64_t position) {
   StringRef kernel = kernelName(dispatch.getKernel());
-  const cpu::Signature *signature =
-      cpu::findSignature(std::string_view(kernel.data(), kernel.size()));
+  const KernelSignature *signature =
+      findSignature(std::string_view(kernel.data(), kernel.size()));
   bool unknown = !signature && isDryRun(dispatch);
   if (!unknown && (!signature || signature->slots.size() != dispatch.getSlots().size()))
     return dispatch.emitOpError() << "fills " << dispatch.getSlots().size() << " slots of kernel "
                                   << dispatch.getKernelAttr() << ", which takes "
                                   << (signature ? signature->slots.size() : 0);
-  for (auto [spec, slot] : llvm::zip(unknown ? std::span<const cpu::SlotSpec>() : signature->slots,
+  for (auto [spec, slot] : llvm::zip(unknown ? std::span<const SlotSpec>() : signature->slots,
                                      dispatch.getSlots())) {
     StringRef name(spec.name.data(), spec.name.size());
     auto port = dyn_cast<PortSlotAttr>(slot);

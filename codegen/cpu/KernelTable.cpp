@@ -16,6 +16,8 @@ KernelList familyAt(uint32_t index);
 
 namespace {
 
+static_assert(linearTileOutputs == linearItemOutputs);
+
 /// Calls `visit` for every kernel of `isa` until it returns true.
 template <class Visit> void visitKernels(Isa isa, Visit visit) {
   auto visitList = [&](KernelList list) {

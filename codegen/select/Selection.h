@@ -6,7 +6,7 @@
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringMap.h"
 
-#include "codegen/cpu/KernelTable.h"
+#include "codegen/kernels/KernelLibrary.h"
 #include "ir/Strata.h"
 
 namespace strata {
@@ -18,13 +18,14 @@ struct Selection {
   mlir::Type result;                      ///< Null where the kernel makes no tensor.
   llvm::StringMap<mlir::Attribute> slots; ///< By the names of the kernel's signature.
   ir::ItemsAttr items;
+  llvm::SmallVector<int64_t, 2> grid; ///< Of a GPU: blocks that cover the bucket's most items.
   int64_t inPlace = -1; ///< The kernel overwrites this input: it must die here, or be copied first.
   bool mayReuse = false; ///< The result may take the memory of any input that dies here.
   bool logits = false;   ///< The host reads the result after the launch.
 };
 
 /// Kernels have symbols of their own kind of device, `@cpu.linear.q4_1`, which no weight is called.
-std::string kernelSymbol(llvm::StringRef kernel);
+std::string kernelSymbol(const KernelLibrary &library, llvm::StringRef kernel);
 llvm::StringRef kernelName(llvm::StringRef symbol);
 
 /// On a model that is planned for its memory table alone: what the target has no kernel for is
@@ -35,7 +36,7 @@ bool isDryRun(mlir::Operation *op); ///< Whether `op` stands in such a model, or
 /// Where an op stands, as far as its kernel depends on it.
 struct SelectionContext {
   ir::StageOp stage;
-  cpu::Isa isa;
+  const KernelLibrary &library;
   int64_t layer; ///< -1 the embedding, the model's layer count the head.
   bool headRows; ///< The op's rows are gathered head rows.
 };
@@ -51,7 +52,7 @@ mlir::FailureOr<Selection> selectLinearAdd(ir::LinearOp linear, mlir::Value resi
                                            const SelectionContext &context);
 
 /// A copy of rows, as kernels that work in place need where their input lives on.
-Selection selectCopy(mlir::Value rows, bool headRows);
+Selection selectCopy(mlir::Value rows, const SelectionContext &context);
 
 /// The signature's slots in order; an error on `op` where one is not filled.
 mlir::FailureOr<mlir::ArrayAttr> orderedSlots(mlir::Operation *op, const Selection &selection);

@@ -16,13 +16,21 @@ constexpr double cpuFlopsPerSecond = 60e9;
 constexpr int64_t cpuLaunchRows = 4;
 constexpr int64_t cpuPaddedRowCost = 0;
 
+// A GPU's step reads all weights whatever its rows, and its matrix units want some hundred rows
+// before they are the bound; empty rows of a bucket are computed.
+constexpr int64_t gpuLaunchRows = 64;
+constexpr int64_t gpuPaddedRowCost = 1;
+
 Target cpuTarget(cpu::Isa isa) {
-  return {"cpu:" + std::string(cpu::isaName(isa)),
-          isa,
-          cpuBytesPerSecond,
-          cpuFlopsPerSecond,
-          cpuLaunchRows,
-          cpuPaddedRowCost};
+  std::string name = "cpu:" + std::string(cpu::isaName(isa));
+  KernelLibrary library = *KernelLibrary::of(name);
+  return {std::move(name),   library,       cpuBytesPerSecond,
+          cpuFlopsPerSecond, cpuLaunchRows, cpuPaddedRowCost};
+}
+
+Target gpuTarget(const std::string &name, const KernelLibrary &library) {
+  return {name,          library,         library.gpu()->bytesPerSecond, library.gpu()->flopsPerSecond,
+          gpuLaunchRows, gpuPaddedRowCost};
 }
 
 std::vector<std::string> splitAt(const std::string &text, char separator) {
@@ -51,16 +59,33 @@ Result<uint64_t> parseSize(const std::string &text) {
   return static_cast<uint64_t>(std::llround(value * scale));
 }
 
+namespace {
+
+Result<DeviceRequest> parseGpu(const std::string &text, const std::vector<std::string> &parts) {
+  std::string name = parts.size() > 1 ? "cuda:" + parts[1] : "cuda:";
+  std::optional<KernelLibrary> library = KernelLibrary::of(name);
+  if (!library)
+    return makeError(StatusCode::InvalidArgument,
+                     "device '{}' is of no architecture that is known; known targets: {}", text,
+                     KernelLibrary::knownTargets());
+  DeviceRequest request{gpuTarget(name, *library), 0};
+  if (parts.size() > 3)
+    return makeError(StatusCode::InvalidArgument, "device '{}': write cuda:ARCH[:SIZE]", text);
+  if (parts.size() == 3) {
+    STRATA_ASSIGN_OR_RETURN(request.bytes, parseSize(parts[2]));
+  }
+  return request;
+}
+
+} // namespace
+
 Result<DeviceRequest> parseDevice(const std::string &text) {
   std::vector<std::string> parts = splitAt(text, ':');
-  if (parts.empty() || parts[0] != "cpu") {
-    if (!parts.empty() && parts[0] == "cuda")
-      return makeError(StatusCode::Unimplemented,
-                       "device '{}': this build compiles for CPUs only; write cpu[:ISA][:SIZE]",
-                       text);
-    return makeError(StatusCode::InvalidArgument, "'{}' is not a device; write cpu[:ISA][:SIZE]",
-                     text);
-  }
+  if (!parts.empty() && parts[0] == "cuda")
+    return parseGpu(text, parts);
+  if (parts.empty() || parts[0] != "cpu")
+    return makeError(StatusCode::InvalidArgument,
+                     "'{}' is not a device; write cpu[:ISA][:SIZE] or cuda:ARCH[:SIZE]", text);
   DeviceRequest request{cpuTarget(cpu::hostIsa()), 0};
   bool isaGiven = false, sizeGiven = false;
   for (size_t i = 1; i < parts.size(); ++i) {

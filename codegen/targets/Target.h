@@ -4,16 +4,16 @@
 #include <cstdint>
 #include <string>
 
-#include "codegen/cpu/KernelTable.h"
+#include "codegen/kernels/KernelLibrary.h"
 #include "runtime/base/Status.h"
 
 namespace strata {
 
 struct Target {
-  std::string name; ///< Canonical: `cpu:x86-64-v4`.
-  cpu::Isa isa;
+  std::string name; ///< Canonical: `cpu:x86-64-v4`, `cuda:sm_90`.
+  KernelLibrary library;
   double bytesPerSecond; ///< Sustained read bandwidth.
-  double flopsPerSecond; ///< Sustained F32 rate of the matrix kernels.
+  double flopsPerSecond; ///< Sustained rate of the matrix kernels.
   int64_t launchRows;    ///< A launch costs as much as this many rows, beside its rows.
   int64_t paddedRowCost; ///< An empty row of a bucket costs as much as this many rows.
 };
@@ -24,9 +24,9 @@ struct DeviceRequest {
   uint64_t bytes = 0; ///< 0: not limited.
 };
 
-/// Parses `cpu[:ISA][:SIZE]` (`cpu`, `cpu:x86-64-v3`, `cpu:8GiB`, `cpu:x86-64-v4:512MiB`); without
-/// an instruction set, this host's best. Errors: InvalidArgument, Unimplemented (another device
-/// kind).
+/// Parses `cpu[:ISA][:SIZE]` (`cpu`, `cpu:x86-64-v3`, `cpu:8GiB`, `cpu:x86-64-v4:512MiB`; without
+/// an instruction set, this host's best) or `cuda:ARCH[:SIZE]` (`cuda:sm_90:139GiB`). Errors:
+/// InvalidArgument.
 Result<DeviceRequest> parseDevice(const std::string &text);
 
 /// A target by its canonical name. Errors as parseDevice.

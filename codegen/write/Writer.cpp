@@ -7,7 +7,10 @@
 
 #include "llvm/ADT/TypeSwitch.h"
 
-#include "codegen/cpu/KernelTable.h"
+#include "codegen/cuda/KernelTable.h"
+#include "codegen/cuda/compile/Nvrtc.h"
+#include "codegen/cuda/compile/Program.h"
+#include "codegen/kernels/KernelLibrary.h"
 #include "codegen/pack/Packer.h"
 #include "codegen/select/Selection.h"
 #include "codegen/write/BlockLayouts.h"
@@ -41,6 +44,12 @@ struct SegmentContent {
   std::vector<WeightRecipe> recipes;
   std::vector<uint64_t> bytes;
   uint64_t total = 0;
+};
+
+/// The kernels of a stage, and a GPU's code.
+struct Kernels {
+  Offset<flatbuffers::Vector<Offset<fb::Kernel>>> table;
+  Offset<flatbuffers::Vector<uint8_t>> module;
 };
 
 WeightRecipe recipeOf(WeightOp weight) {
@@ -87,11 +96,14 @@ private:
   Status packSegments(PlanWriter &writer);
   Status buildPlan();
 
-  Offset<fb::Stage> buildStage(StageOp stage);
+  Result<Offset<fb::Stage>> buildStage(StageOp stage);
   Offset<fb::Forward> buildForward(StageOp stage, ForwardOp forward);
   Offset<fb::Command> buildCommand(StageOp stage, DispatchOp dispatch, ArenaOp arena);
   fb::Slot buildSlot(StageOp stage, DispatchOp dispatch, ArenaOp arena, Attribute slot,
-                     const cpu::SlotSpec &spec);
+                     const SlotSpec &spec);
+  uint32_t kernelOf(DispatchOp dispatch, const KernelSignature &signature,
+                    const std::vector<fb::Slot> &slots);
+  Result<Kernels> buildKernels(StageOp stage);
   Offset<fb::StateGroup> buildState(StateOp state);
   Offset<fb::BlockLayout> buildLayout(const BlockFields &layout);
   Offset<fb::Handoff> buildHandoff(HandoffOp handoff);
@@ -114,7 +126,9 @@ private:
   flatbuffers::FlatBufferBuilder builder;
 
   // Of the stage being built.
-  llvm::StringMap<uint32_t> kernelIndex, weightIndex, stateIndex, portHandoff;
+  bool isOnGpu = false;
+  std::vector<cuda::Specialisation> kernels; ///< On a CPU with a name alone.
+  llvm::StringMap<uint32_t> weightIndex, stateIndex, portHandoff;
   BlockFields step, out, table;
 };
 
@@ -195,7 +209,7 @@ Status Writer::packSegments(PlanWriter &writer) {
 }
 
 fb::Slot Writer::buildSlot(StageOp stage, DispatchOp dispatch, ArenaOp arena, Attribute slot,
-                           const cpu::SlotSpec &spec) {
+                           const SlotSpec &spec) {
   using enum fb::SlotKind;
   auto field = [&](fb::SlotKind kind, const BlockFields &block, StringRef name) {
     const BlockField *found = block.find(name);
@@ -260,10 +274,61 @@ fb::Slot Writer::buildSlot(StageOp stage, DispatchOp dispatch, ArenaOp arena, At
       .DefaultUnreachable("all slots are known");
 }
 
+/// The kernel of a command: on a GPU, code for the command's constants and rows.
+uint32_t Writer::kernelOf(DispatchOp dispatch, const KernelSignature &signature,
+                          const std::vector<fb::Slot> &slots) {
+  cuda::Specialisation wanted{kernelName(dispatch.getKernel()).str(), {}};
+  if (isOnGpu) {
+    wanted.constants = cuda::constantValues(signature, slots,
+                                            [](const fb::Slot &slot) { return slot.offset(); });
+    auto constant = [&](std::string_view name) {
+      auto found = llvm::find_if(signature.slots, [&](auto &slot) { return slot.name == name; });
+      return slots[static_cast<size_t>(found - signature.slots.begin())].offset();
+    };
+    // Grids were fixed by the same function from the same rows.
+    int64_t rows = *cast<ForwardOp>(dispatch->getParentOp()).getRows();
+    cuda::LaunchShape shape =
+        cuda::launchShape(wanted.kernel, static_cast<uint64_t>(rows), constant);
+    wanted.threads = shape.threads;
+    wanted.rows = shape.rows;
+  }
+  auto found = llvm::find(kernels, wanted);
+  if (found == kernels.end()) {
+    kernels.push_back(std::move(wanted));
+    found = std::prev(kernels.end());
+  }
+  return static_cast<uint32_t>(found - kernels.begin());
+}
+
+Result<Kernels> Writer::buildKernels(StageOp stage) {
+  Kernels result;
+  Offsets<fb::Kernel> tables;
+  for (auto [index, kernel] : llvm::enumerate(kernels)) {
+    auto name = text(kernel.kernel);
+    if (!isOnGpu) {
+      tables.push_back(fb::CreateKernel(builder, name));
+      continue;
+    }
+    auto function = text(cuda::functionName(static_cast<uint32_t>(index)));
+    auto constants = builder.CreateVector(kernel.constants);
+    tables.push_back(fb::CreateKernel(builder, name, function, kernel.threads, 0, kernel.rows,
+                                      constants));
+  }
+  result.table = builder.CreateVector(tables);
+  if (!isOnGpu)
+    return result;
+  const CudaTarget &target = *KernelLibrary::of(stage.getDevice().str())->gpu();
+  STRATA_ASSIGN_OR_RETURN(std::vector<uint8_t> module,
+                          cuda::compileModule(cuda::moduleSource(kernels, target), target));
+  builder.ForceVectorAlignment(module.size(), 1, 64);
+  result.module = builder.CreateVector(module);
+  return result;
+}
+
 Offset<fb::Command> Writer::buildCommand(StageOp stage, DispatchOp dispatch, ArenaOp arena) {
   StringRef kernel = kernelName(dispatch.getKernel());
-  const cpu::Signature *signature =
-      cpu::findSignature(std::string_view(kernel.data(), kernel.size()));
+  const KernelSignature *signature =
+      findSignature(std::string_view(kernel.data(), kernel.size()));
   std::vector<fb::Slot> slots;
   if (signature) // else a dry run's, which nothing will run
     for (auto [spec, slot] : llvm::zip(signature->slots, dispatch.getSlots()))
@@ -274,9 +339,12 @@ Offset<fb::Command> Writer::buildCommand(StageOp stage, DispatchOp dispatch, Are
   fb::Items count(static_cast<uint32_t>(items.getRow()), static_cast<uint32_t>(items.getSequence()),
                   static_cast<uint32_t>(items.getHeadRow()),
                   static_cast<uint32_t>(items.getConstant()));
-  return fb::CreateCommand(builder, fb::CommandKind::Dispatch,
-                           kernelIndex.lookup(dispatch.getKernel()), slotVector, &count, op,
-                           static_cast<int32_t>(dispatch.getLayer()));
+  fb::Grid grid;
+  if (auto blocks = dispatch.getGrid())
+    grid = fb::Grid(static_cast<uint32_t>((*blocks)[0]), static_cast<uint32_t>((*blocks)[1]));
+  return fb::CreateCommand(builder, fb::CommandKind::Dispatch, kernelOf(dispatch, signature, slots),
+                           slotVector, &count, op, static_cast<int32_t>(dispatch.getLayer()),
+                           dispatch.getGrid() ? &grid : nullptr);
 }
 
 Offset<fb::Forward> Writer::buildForward(StageOp stage, ForwardOp forward) {
@@ -345,11 +413,12 @@ Offset<fb::BlockLayout> Writer::buildLayout(const BlockFields &layout) {
   return fb::CreateBlockLayout(builder, layout.bytes, vector);
 }
 
-Offset<fb::Stage> Writer::buildStage(StageOp stage) {
-  kernelIndex.clear(), weightIndex.clear(), stateIndex.clear(), portHandoff.clear();
+Result<Offset<fb::Stage>> Writer::buildStage(StageOp stage) {
+  kernels.clear(), weightIndex.clear(), stateIndex.clear(), portHandoff.clear();
   BlockBounds bounds{maxBodyRows(), static_cast<uint64_t>(model.getMaxSequences()), maxHeadRows(),
                      static_cast<uint64_t>(model.getMaxContext()),
                      static_cast<uint64_t>(model.getVocabulary())};
+  isOnGpu = !KernelLibrary::of(stage.getDevice().str())->isCpu();
   step = stepFields(stage, bounds);
   out = outFields(bounds);
   table = tableFields(stage, bounds);
@@ -361,11 +430,6 @@ Offset<fb::Stage> Writer::buildStage(StageOp stage) {
     ++handoffIndex;
   }
 
-  Offsets<fb::Kernel> kernels;
-  for (KernelOp kernel : stage.getOps<KernelOp>()) {
-    kernelIndex[kernel.getSymName()] = static_cast<uint32_t>(kernels.size());
-    kernels.push_back(fb::CreateKernel(builder, text(kernelName(kernel.getSymName()))));
-  }
   Offsets<fb::Weight> weights;
   for (WeightOp weight : stage.getOps<WeightOp>()) {
     weightIndex[weight.getSymName()] = static_cast<uint32_t>(weights.size());
@@ -392,8 +456,8 @@ Offset<fb::Stage> Writer::buildStage(StageOp stage) {
     ArenaOp placed = *forward.getBlock().getOps<ArenaOp>().begin();
     arena = std::max(arena, static_cast<uint64_t>(placed.getPeak()));
   }
+  STRATA_ASSIGN_OR_RETURN(Kernels kernels, buildKernels(stage));
   auto name = text(stage.getSymName()), target = text(stage.getDevice());
-  auto kernelVector = builder.CreateVector(kernels);
   auto weightVector = builder.CreateVector(weights);
   auto stateVector = builder.CreateVector(states);
   auto forwardVector = builder.CreateVector(forwards);
@@ -401,9 +465,9 @@ Offset<fb::Stage> Writer::buildStage(StageOp stage) {
        tableLayout = buildLayout(table);
   return fb::CreateStage(builder, name, target, static_cast<uint32_t>(stage.getFirstLayer()),
                          static_cast<uint32_t>(stage.getEndLayer()), stage.getEmbedding(),
-                         stage.getHead(), kernelVector, weightVector, stateVector, forwardVector,
+                         stage.getHead(), kernels.table, weightVector, stateVector, forwardVector,
                          arena, static_cast<uint64_t>(stage.getScratch().value_or(0)), stepLayout,
-                         outLayout, tableLayout);
+                         outLayout, tableLayout, kernels.module);
 }
 
 Offset<fb::Handoff> Writer::buildHandoff(HandoffOp handoff) {
@@ -419,8 +483,10 @@ Offset<fb::Handoff> Writer::buildHandoff(HandoffOp handoff) {
 
 Status Writer::buildPlan() {
   Offsets<fb::Stage> stages;
-  for (StageOp stage : model.getOps<StageOp>())
-    stages.push_back(buildStage(stage));
+  for (StageOp stage : model.getOps<StageOp>()) {
+    STRATA_ASSIGN_OR_RETURN(Offset<fb::Stage> built, buildStage(stage));
+    stages.push_back(built);
+  }
   if (isTooLarge())
     return makeError(StatusCode::ResourceExhausted,
                      "the commands of {} buckets take more than {} bytes of plan; serve fewer "

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "codegen/cpu/KernelTable.h"
+#include "codegen/kernels/KernelLibrary.h"
 #include "runtime/base/CheckedMath.h"
 #include "runtime/base/Status.h"
 #include "runtime/plan/PlanAccess.h"
@@ -29,8 +29,8 @@ template <class... Args> Status invalid(fmt::format_string<Args...> format, Args
 
 /// 1 to 255 bytes without control characters, so that a message can print it.
 Status checkName(std::string_view what, const flatbuffers::String *name);
-/// Errors: Unimplemented (not `cpu:` and an instruction set that this build knows).
-Status parseTarget(std::string_view target, cpu::Isa &isa);
+/// Errors: Unimplemented (a target that this build does not know).
+Result<KernelLibrary> parseTarget(std::string_view target);
 /// [offset, offset + bytes) lies in [0, size), without overflow.
 inline bool inside(uint64_t offset, uint64_t bytes, uint64_t size) {
   return offset <= size && bytes <= size - offset;
@@ -46,6 +46,9 @@ Status checkHandoffs(const fb::Plan &plan);
 Status checkVocabulary(const fb::Plan &plan);
 Status checkStageObjects(const fb::Plan &plan, const fb::Stage &stage);
 Status checkStateAgreement(const fb::Plan &plan); ///< Groups that several stages share.
+/// On a GPU, the code's constants are the command's and the grid covers the bucket; on a CPU there is
+/// neither. `rows`: the most that a launch gives the kernel.
+Status checkLaunch(const fb::Stage &stage, const fb::Command &command, uint64_t rows);
 /// What the kernel of `command` touches lies inside its slots. Needs the slots themselves to hold.
 Status checkOperands(const fb::Plan &plan, const fb::Stage &stage, const fb::Bucket &bucket,
                      const fb::Command &command);

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/cpu/KernelTable.h"
+#include "codegen/kernels/Signatures.h"
 #include "runtime/plan/Checks.h"
 
 namespace strata::checks {
@@ -88,7 +88,7 @@ private:
   Status checkBufferExtents();
   Status checkCommand(const fb::Command &command);
   Status checkItems(const fb::Command &command);
-  Status checkSlot(const cpu::Signature &signature, const fb::Command &command, uint32_t index);
+  Status checkSlot(const KernelSignature &signature, const fb::Command &command, uint32_t index);
   Status checkObject(const fb::Slot &slot);
   Status checkField(const fb::BlockLayout &layout, const fb::Slot &slot);
   Status checkHandoff(const fb::Slot &slot, bool isWritten);
@@ -218,7 +218,7 @@ Status ForwardChecker::checkObject(const fb::Slot &slot) {
   return invalid("a slot of kind {}", int(slot.kind()));
 }
 
-bool mayStandFor(const fb::Slot &slot, const cpu::SlotSpec &spec) {
+bool mayStandFor(const fb::Slot &slot, const SlotSpec &spec) {
   using enum fb::SlotKind;
   if (slot.kind() == spec.kind)
     return slot.access() == spec.access;
@@ -229,10 +229,10 @@ bool mayStandFor(const fb::Slot &slot, const cpu::SlotSpec &spec) {
          slot.offset() == 0;
 }
 
-Status ForwardChecker::checkSlot(const cpu::Signature &signature, const fb::Command &command,
+Status ForwardChecker::checkSlot(const KernelSignature &signature, const fb::Command &command,
                                  uint32_t index) {
   const fb::Slot &slot = *command.slots()->Get(index);
-  const cpu::SlotSpec &spec = signature.slots[index];
+  const SlotSpec &spec = signature.slots[index];
   if (slot.kind() > fb::SlotKind::MAX || slot.access() > fb::Access::MAX)
     return invalid("the slot has kind {} and access {}; at most {} and {} are known",
                    int(slot.kind()), int(slot.access()), int(fb::SlotKind::MAX),
@@ -266,7 +266,7 @@ Status ForwardChecker::checkCommand(const fb::Command &command) {
   if (command.kernel() >= count(stage_.kernels()))
     return invalid("the command runs kernel {} of {}", command.kernel(), count(stage_.kernels()));
   std::string_view kernel = text(stage_.kernels()->Get(command.kernel())->name());
-  const cpu::Signature &signature = *cpu::findSignature(kernel);
+  const KernelSignature &signature = *findSignature(kernel);
   if (count(command.slots()) != signature.slots.size())
     return invalid("kernel '{}' takes {} slots but the command has {}", kernel,
                    signature.slots.size(), count(command.slots()));

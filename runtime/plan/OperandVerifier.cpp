@@ -1,10 +1,11 @@
 // What a kernel touches, worked out from its constants and held against the extents of its slots:
-// the formulas of codegen/cpu/Signatures.cpp, in bytes. Kernels trust their constants, so a plan
+// the formulas of codegen/kernels/Signatures.cpp, in bytes. Kernels trust their constants, so a plan
 // whose width or head count disagrees with its buffers must not reach one.
 #include <algorithm>
 #include <initializer_list>
 #include <string>
 
+#include "codegen/cuda/KernelTable.h"
 #include "runtime/plan/Checks.h"
 #include "runtime/sampling/Sampler.h"
 
@@ -33,7 +34,7 @@ public:
                  const fb::Command &command)
       : plan_(plan), stage_(stage), bucket_(bucket), command_(command),
         kernel_(text(stage.kernels()->Get(command.kernel())->name())),
-        signature_(*cpu::findSignature(kernel_)) {}
+        signature_(*findSignature(kernel_)) {}
 
   Status run();
 
@@ -41,7 +42,7 @@ private:
   /// `name` must be in the signature.
   const fb::Slot &slot(std::string_view name) const {
     auto spec = std::find_if(signature_.slots.begin(), signature_.slots.end(),
-                             [&](const cpu::SlotSpec &each) { return each.name == name; });
+                             [&](const SlotSpec &each) { return each.name == name; });
     return *command_.slots()->Get(uint32_t(spec - signature_.slots.begin()));
   }
   uint64_t constant(std::string_view name) const { return slot(name).offset(); }
@@ -68,7 +69,7 @@ private:
   const fb::Bucket &bucket_;
   const fb::Command &command_;
   std::string_view kernel_;
-  const cpu::Signature &signature_;
+  const KernelSignature &signature_;
   bool isHead_ = false; // runs over head rows
   uint64_t rows_ = 0;   // the most that a launch has
 };
@@ -129,7 +130,7 @@ Status OperandChecker::findRows() {
 // Indices come from the step block, so a slot must be the very field that the signature names.
 Status OperandChecker::checkFields() const {
   for (uint32_t i = 0; i < signature_.slots.size(); ++i) {
-    const cpu::SlotSpec &spec = signature_.slots[i];
+    const SlotSpec &spec = signature_.slots[i];
     const fb::BlockLayout *layout = nullptr;
     if (spec.kind == fb::SlotKind::Step)
       layout = stage_.step();
@@ -159,7 +160,9 @@ Status OperandChecker::checkFields() const {
 }
 
 Status OperandChecker::checkScratch(uint64_t width) const {
-  return needs("scratch", {cpu::scratchBytes(kernel_, width)});
+  std::optional<KernelLibrary> library = KernelLibrary::of(text(stage_.target()));
+  uint64_t bytes = library->scratchBytes(kernel_, width);
+  return bytes == 0 ? Status() : needs("scratch", {bytes});
 }
 
 Status OperandChecker::checkPaging(std::string_view state) const {
@@ -185,7 +188,7 @@ Status OperandChecker::checkLinear() const {
   STRATA_RETURN_IF_ERROR(needs("weight", {outputs, typedBytes(namePart(kernel_, 1), columns)}));
   if (slot("bias").kind() != fb::SlotKind::Constant)
     STRATA_RETURN_IF_ERROR(needs("bias", {outputs, f32Bytes}));
-  uint64_t tiles = ceilDiv(outputs, uint64_t(cpu::linearTileOutputs));
+  uint64_t tiles = ceilDiv(outputs, uint64_t(linearItemOutputs));
   if (command_.items()->constant() != tiles)
     return invalid("kernel '{}' has {} items; {} outputs are {}", kernel_,
                    command_.items()->constant(), outputs, tiles);
@@ -433,10 +436,46 @@ Status OperandChecker::checkFamily() const {
 Status OperandChecker::run() {
   STRATA_RETURN_IF_ERROR(findRows());
   STRATA_RETURN_IF_ERROR(checkFields());
+  STRATA_RETURN_IF_ERROR(checkLaunch(stage_, command_, rows_));
   return checkFamily();
 }
 
 } // namespace
+
+Status checkLaunch(const fb::Stage &stage, const fb::Command &command, uint64_t rows) {
+  const fb::Kernel &kernel = *stage.kernels()->Get(command.kernel());
+  std::string_view name = text(kernel.name());
+  if (KernelLibrary::of(text(stage.target()))->isCpu())
+    return command.grid() ? invalid("kernel '{}' of a CPU has a grid", name) : Status();
+  const KernelSignature &signature = *findSignature(name);
+  uint32_t next = 0;
+  for (uint32_t i = 0; i < signature.slots.size(); ++i) {
+    if (signature.slots[i].kind != fb::SlotKind::Constant)
+      continue;
+    uint64_t made = kernel.constants()->Get(next++), given = command.slots()->Get(i)->offset();
+    if (made != given)
+      return invalid("kernel '{}' was made for a '{}' of {} but is given {}", name,
+                     signature.slots[i].name, made, given);
+  }
+  cuda::LaunchShape shape = cuda::launchShape(name, rows, [&](std::string_view constant) {
+    auto spec = std::find_if(signature.slots.begin(), signature.slots.end(),
+                             [&](const SlotSpec &each) { return each.name == constant; });
+    return command.slots()->Get(uint32_t(spec - signature.slots.begin()))->offset();
+  });
+  constexpr uint64_t mostX = INT32_MAX, mostY = 65535; // of every architecture
+  if (shape.gridX > mostX || shape.gridY > mostY)
+    return invalid("kernel '{}' needs a grid of {} x {} blocks; {} x {} are possible", name,
+                   shape.gridX, shape.gridY, mostX, mostY);
+  if (!command.grid() || command.grid()->x() != shape.gridX || command.grid()->y() != shape.gridY ||
+      kernel.threads() != shape.threads || kernel.shared_bytes() != shape.sharedBytes ||
+      kernel.rows() != shape.rows)
+    return invalid("kernel '{}' is launched with {} x {} blocks of {} threads for {} rows; {} x {} "
+                   "of {} for {} are right",
+                   name, command.grid() ? command.grid()->x() : 0,
+                   command.grid() ? command.grid()->y() : 0, kernel.threads(), kernel.rows(),
+                   shape.gridX, shape.gridY, shape.threads, shape.rows);
+  return {};
+}
 
 Status checkOperands(const fb::Plan &plan, const fb::Stage &stage, const fb::Bucket &bucket,
                      const fb::Command &command) {

@@ -4,7 +4,6 @@
 #include <set>
 #include <vector>
 
-#include "codegen/cpu/KernelTable.h"
 #include "runtime/plan/Checks.h"
 
 namespace strata {
@@ -20,14 +19,13 @@ Status checkName(std::string_view what, const flatbuffers::String *name) {
   return {};
 }
 
-Status parseTarget(std::string_view target, cpu::Isa &isa) {
-  constexpr std::string_view prefix = "cpu:";
-  if (target.starts_with(prefix) && cpu::parseIsa(target.substr(prefix.size()), isa))
-    return {};
+Result<KernelLibrary> parseTarget(std::string_view target) {
+  if (std::optional<KernelLibrary> library = KernelLibrary::of(target))
+    return *library;
   return makeError(StatusCode::Unimplemented,
-                   "target '{}' is not known to this build, which runs cpu:x86-64-v3 and "
-                   "cpu:x86-64-v4; compile the model for one of these",
-                   target);
+                   "target '{}' is not known to this build, which knows {}; compile the model for "
+                   "one of these",
+                   target, KernelLibrary::knownTargets());
 }
 
 namespace {

@@ -4,7 +4,6 @@
 #include <set>
 #include <vector>
 
-#include "codegen/cpu/KernelTable.h"
 #include "runtime/checkpoint/WeightTypeTable.h"
 #include "runtime/plan/Checks.h"
 #include "runtime/plan/PlanFile.h"
@@ -184,18 +183,58 @@ Status checkLayout(std::string_view block, const fb::BlockLayout *layout) {
   return {};
 }
 
+/// A CPU's kernels are linked in and have a name alone; a GPU's are functions of the stage's module.
+Status checkCode(const KernelLibrary &library, const fb::Kernel &kernel) {
+  std::string_view name = text(kernel.name());
+  if (library.isCpu()) {
+    if (kernel.function() || kernel.threads() != 0 || kernel.shared_bytes() != 0 ||
+        kernel.rows() != 0 || count(kernel.constants()) != 0)
+      return invalid("kernel '{}' of a CPU has code of its own", name);
+    return {};
+  }
+  STRATA_RETURN_IF_ERROR(checkName(fmt::format("the function of kernel '{}'", name), kernel.function()));
+  uint32_t constants = 0;
+  for (const SlotSpec &slot : findSignature(name)->slots)
+    constants += slot.kind == fb::SlotKind::Constant;
+  if (count(kernel.constants()) != constants || !isAligned(kernel.constants()))
+    return invalid("kernel '{}' is made for {} constants; it takes {}", name,
+                   count(kernel.constants()), constants);
+  if (kernel.threads() == 0 || kernel.threads() > 1024 ||
+      kernel.shared_bytes() > library.gpu()->sharedBytesPerBlock)
+    return invalid("kernel '{}' has blocks of {} threads and {} bytes of shared memory; up to 1024 "
+                   "and {} are possible",
+                   name, kernel.threads(), kernel.shared_bytes(),
+                   library.gpu()->sharedBytesPerBlock);
+  return {};
+}
+
+/// The beginning of an ELF file for NVIDIA's machines (EM_CUDA); the driver checks the rest.
+Status checkModule(const KernelLibrary &library, const fb::Stage &stage) {
+  uint32_t bytes = count(stage.module_());
+  if (library.isCpu())
+    return bytes == 0 ? Status() : invalid("a stage on a CPU has a module of {} bytes", bytes);
+  constexpr uint32_t headerBytes = 64;
+  constexpr uint8_t magic[] = {0x7F, 'E', 'L', 'F', 2};
+  const uint8_t *code = bytes < headerBytes ? nullptr : stage.module_()->data();
+  if (!code || !std::equal(std::begin(magic), std::end(magic), code) || code[18] != 190 ||
+      code[19] != 0)
+    return invalid("the module of {} bytes is no code for {}", bytes, text(stage.target()));
+  return {};
+}
+
 } // namespace
 
 Status checkStageObjects(const fb::Plan &plan, const fb::Stage &stage) {
-  cpu::Isa isa;
-  STRATA_RETURN_IF_ERROR(parseTarget(text(stage.target()), isa));
+  STRATA_ASSIGN_OR_RETURN(KernelLibrary library, parseTarget(text(stage.target())));
   for (uint32_t i = 0; i < count(stage.kernels()); ++i) {
     const fb::Kernel &kernel = *stage.kernels()->Get(i);
     STRATA_RETURN_IF_ERROR(checkName(fmt::format("kernel {}", i), kernel.name()));
-    if (!cpu::findSignature(text(kernel.name())) || !cpu::findKernel(text(kernel.name()), isa))
+    if (!findSignature(text(kernel.name())) || !library.has(text(kernel.name())))
       return invalid("this build has no kernel '{}' for {}", text(kernel.name()),
-                     cpu::isaName(isa));
+                     text(stage.target()));
+    STRATA_RETURN_IF_ERROR(checkCode(library, kernel));
   }
+  STRATA_RETURN_IF_ERROR(checkModule(library, stage));
   for (uint32_t i = 0; i < count(stage.weights()); ++i) {
     const fb::Weight &weight = *stage.weights()->Get(i);
     STRATA_RETURN_IF_ERROR(checkName(fmt::format("weight {}", i), weight.name()));

@@ -39,7 +39,7 @@ public:
   KernelCall(std::string_view kernel, Isa isa,
              const std::vector<std::pair<std::string_view, SlotValue>> &values)
       : function_(findKernel(kernel, isa)) {
-    const Signature *signature = findSignature(kernel);
+    const KernelSignature *signature = findSignature(kernel);
     if (!function_ || !signature)
       throw std::invalid_argument(fmt::format("no kernel '{}'", kernel));
     slots_.resize(signature->slots.size());

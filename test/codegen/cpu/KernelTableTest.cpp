@@ -12,7 +12,7 @@ TEST(KernelTable, EveryKernelHasASignatureAndATest) {
 }
 
 TEST(KernelTable, EverySignatureHasAKernel) {
-  for (const Signature &signature : signatures()) {
+  for (const KernelSignature &signature : signatures()) {
     bool found = false;
     for (std::string_view name : kernelNames(Isa::X86_64_v3))
       found |= findSignature(name) == &signature;

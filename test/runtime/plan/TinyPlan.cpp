@@ -76,7 +76,7 @@ public:
     command->items = std::make_unique<fb::Items>(items);
     command->op = op;
     command->layer = layer;
-    std::span<const cpu::SlotSpec> specs = cpu::findSignature(kernel)->slots;
+    std::span<const SlotSpec> specs = findSignature(kernel)->slots;
     for (size_t i = 0; i < operands.size(); ++i) {
       command->slots.push_back(slot(specs[i], operands[i]));
       if (command->slots.back().kind() == SlotKind::Buffer)
@@ -139,7 +139,7 @@ private:
     return uint32_t(found - kernels.begin());
   }
 
-  fb::Slot slot(const cpu::SlotSpec &spec, const Operand &operand) {
+  fb::Slot slot(const SlotSpec &spec, const Operand &operand) {
     if (operand.kind != SlotKind::Constant)
       return {operand.kind, spec.access, operand.object, operand.offset, operand.bytes};
     if (operand.name.empty())

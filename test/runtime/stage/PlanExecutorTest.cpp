@@ -198,8 +198,8 @@ TEST_F(PlanExecutorTest, WindowsTakeWhatTheyHold) {
   // What the state keeps is all that attention may look at.
   for (auto &forward : plan.stages[0]->forwards)
     for (auto &command : forward->commands) {
-      const cpu::Signature &signature =
-          *cpu::findSignature(plan.stages[0]->kernels[command->kernel]->name);
+      const KernelSignature &signature =
+          *findSignature(plan.stages[0]->kernels[command->kernel]->name);
       for (size_t i = 0; i < signature.slots.size(); ++i)
         if (signature.slots[i].name == "window")
           command->slots[i] =

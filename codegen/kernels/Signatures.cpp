@@ -13,9 +13,9 @@
 // above every layer. Norm weights, biases and rope frequencies are F32. `top_id` and
 // `top_log_probability` have twenty entries a head row, likeliest first; past the vocabulary -1 and
 // -infinity. An id outside the vocabulary makes its row of `embed` NaN.
-#include "codegen/cpu/KernelTable.h"
+#include "codegen/kernels/Signatures.h"
 
-namespace strata::cpu {
+namespace strata {
 namespace {
 
 using fb::Access;
@@ -60,7 +60,7 @@ constexpr SlotSpec rmsNormHeads[] = {
 constexpr SlotSpec linear[] = {
     {"x", Buffer, R},         {"weight", Weight, R},           {"bias", Weight, R, true},
     {"y", Buffer, RW},        {"valid_rows", Step, R}, // valid_head_rows in the head
-    {"scratch", Scratch, RW}, {"scratch_stride", Constant, N}, {"columns", Constant, N},
+    {"scratch", Scratch, RW, true}, {"scratch_stride", Constant, N}, {"columns", Constant, N},
     {"outputs", Constant, N}, {"accumulate", Constant, N}, // 1: adds to y (a residual), 0:
                                                            // overwrites it
 };
@@ -184,7 +184,7 @@ constexpr SlotSpec sample[] = {
     {"log_probability", Out, W},
     {"top_id", Out, W},
     {"top_log_probability", Out, W},
-    {"scratch", Scratch, RW},
+    {"scratch", Scratch, RW, true}, // none on a GPU
     {"scratch_stride", Constant, N},
     {"vocabulary", Constant, N},
     {"context", Constant, N},
@@ -306,7 +306,7 @@ constexpr SlotSpec headLinear[] = {
     {"transposed", Constant, N},
 };
 
-constexpr Signature table[] = {
+constexpr KernelSignature table[] = {
     {"embed", "a row", embed},
     {"rms_norm", "a row", rmsNorm},
     {"rms_norm_heads", "a row", rmsNormHeads},
@@ -333,14 +333,14 @@ constexpr Signature table[] = {
 
 } // namespace
 
-std::span<const Signature> signatures() { return table; }
+std::span<const KernelSignature> signatures() { return table; }
 
-const Signature *findSignature(std::string_view kernel) {
+const KernelSignature *findSignature(std::string_view kernel) {
   std::string_view family = kernel.substr(0, kernel.find('.'));
-  for (const Signature &signature : table)
+  for (const KernelSignature &signature : table)
     if (signature.family == family)
       return &signature;
   return nullptr;
 }
 
-} // namespace strata::cpu
+} // namespace strata

@@ -1,8 +1,10 @@
-// Selection for the CPU: the plain kernels of codegen/cpu.
+// From an op to the kernels that a target has for it: signatures are the same on all targets, so
+// slots are filled alike; scratch is a CPU's, and grids are a GPU's.
 #include "codegen/select/Selection.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
+#include "codegen/cuda/KernelTable.h"
 #include "runtime/base/CheckedMath.h"
 
 using namespace mlir;
@@ -12,8 +14,6 @@ namespace strata {
 using namespace ir;
 
 namespace {
-
-constexpr int64_t linearTileOutputs = 16; // an item of `linear`
 
 /// Fills the slots of one selection, each by its name in the signature.
 class Filler {
@@ -39,6 +39,8 @@ public:
     return set(name, ConstantSlotAttr::get(context, Builder(context).getF64FloatAttr(value)));
   }
   Filler &scratch(uint64_t bytes) {
+    if (bytes == 0) // a GPU's kernels have none
+      return integer("scratch", 0).integer("scratch_stride", 0);
     set("scratch", ScratchSlotAttr::get(context, static_cast<int64_t>(bytes)));
     return set("scratch_stride", ScratchStrideSlotAttr::get(context));
   }
@@ -85,9 +87,9 @@ std::string typeName(Operation *op, FlatSymbolRefAttr weight) {
 }
 
 /// Builds selections for the ops of one layer.
-class CpuSelector {
+class Selector {
 public:
-  CpuSelector(Operation *op, const SelectionContext &where)
+  Selector(Operation *op, const SelectionContext &where)
       : op(op), where(where), context(op->getContext()) {}
 
   Selection start(std::string kernel, ArrayRef<Value> inputs, Value result) {
@@ -154,13 +156,13 @@ public:
     if (residual)
       s.inPlace = 1;
     s.items =
-        ItemsAttr::get(context, 0, 0, 0, static_cast<int64_t>(ceilDiv(outputs, linearTileOutputs)));
+        ItemsAttr::get(context, 0, 0, 0, static_cast<int64_t>(ceilDiv(outputs, int64_t{linearItemOutputs})));
     Filler filler = fill(s);
     filler.buffer("x", 0)
         .weight("weight", linear.getWeightAttr())
         .buffer("y", 1)
         .step("valid_rows", where.headRows ? "valid_head_rows" : "valid_rows")
-        .scratch(cpu::scratchBytes(s.kernel, static_cast<uint64_t>(columns)))
+        .scratch(where.library.scratchBytes(s.kernel, static_cast<uint64_t>(columns)))
         .integer("columns", columns)
         .integer("outputs", outputs)
         .integer("accumulate", residual ? 1 : 0);
@@ -410,7 +412,7 @@ public:
       filler.table(field);
     for (StringRef field : {"id", "log_probability", "top_id", "top_log_probability"})
       filler.out(field);
-    filler.scratch(cpu::scratchBytes(s.kernel, static_cast<uint64_t>(vocabulary)));
+    filler.scratch(where.library.scratchBytes(s.kernel, static_cast<uint64_t>(vocabulary)));
     return s;
   }
 
@@ -466,13 +468,34 @@ private:
   MLIRContext *context;
 };
 
-LogicalResult requireKernel(Operation *op, const Selection &selection, cpu::Isa isa) {
-  if (cpu::findKernel(selection.kernel, isa) || isDryRun(op))
-    return success();
-  std::string_view name = cpu::isaName(isa);
-  return op->emitOpError() << "needs kernel '" << selection.kernel
-                           << "', which target cpu:" << StringRef(name.data(), name.size())
-                           << " does not have";
+/// On a GPU, the blocks that cover the most rows that the bucket gives the kernel.
+void setGrid(Selection &selection, const KernelLibrary &library) {
+  if (library.isCpu())
+    return;
+  auto constant = [&](std::string_view name) -> uint64_t {
+    auto slot = dyn_cast_or_null<ConstantSlotAttr>(
+        selection.slots.lookup(StringRef(name.data(), name.size())));
+    auto value = slot ? dyn_cast<IntegerAttr>(slot.getValue()) : IntegerAttr();
+    return value ? static_cast<uint64_t>(value.getInt()) : 0;
+  };
+  // The rows of the bucket stand in the types; a gather makes fewer than it reads.
+  bool byResult = selection.inputs.empty() || selection.kernel == "gather_rows";
+  auto rows = cast<RankedTensorType>(byResult ? selection.result
+                                              : selection.inputs.front().getType());
+  cuda::LaunchShape shape = cuda::launchShape(
+      selection.kernel, static_cast<uint64_t>(rows.getDimSize(0)), constant);
+  selection.grid = {static_cast<int64_t>(shape.gridX), static_cast<int64_t>(shape.gridY)};
+}
+
+LogicalResult finish(Operation *op, Selection &selection, const SelectionContext &where) {
+  if (!where.library.has(selection.kernel)) {
+    if (isDryRun(op))
+      return success();
+    return op->emitOpError() << "needs kernel '" << selection.kernel << "', which target "
+                             << where.stage.getDevice() << " does not have";
+  }
+  setGrid(selection, where.library);
+  return success();
 }
 
 /// What a dry run takes an op for that no kernel is known for: one that reads all its tensors.
@@ -498,15 +521,17 @@ bool isDryRun(Operation *op) {
   return model && model->hasAttr(dryRunAttribute);
 }
 
-std::string kernelSymbol(StringRef kernel) { return ("cpu." + kernel).str(); }
+std::string kernelSymbol(const KernelLibrary &library, StringRef kernel) {
+  std::string_view kind = library.kind();
+  return (StringRef(kind.data(), kind.size()) + "." + kernel).str();
+}
 
 StringRef kernelName(StringRef symbol) {
-  symbol.consume_front("cpu.");
-  return symbol;
+  return symbol.split('.').second;
 }
 
 FailureOr<SmallVector<Selection, 2>> selectKernels(Operation *op, const SelectionContext &where) {
-  CpuSelector selector(op, where);
+  Selector selector(op, where);
   SmallVector<Selection, 2> selections;
   bool known =
       TypeSwitch<Operation *, bool>(op)
@@ -547,34 +572,35 @@ FailureOr<SmallVector<Selection, 2>> selectKernels(Operation *op, const Selectio
   if (!known && isDryRun(op) && op->getNumResults() <= 1)
     selections.push_back(unknownKernel(op, where));
   else if (!known)
-    return op->emitOpError() << "has no kernel on a CPU";
-  for (const Selection &selection : selections)
-    if (failed(requireKernel(op, selection, where.isa)))
+    return op->emitOpError() << "has no kernel on target " << where.stage.getDevice();
+  for (Selection &selection : selections)
+    if (failed(finish(op, selection, where)))
       return failure();
   return selections;
 }
 
 FailureOr<Selection> selectLinearAdd(LinearOp linear, Value residual,
                                      const SelectionContext &where) {
-  Selection selection = CpuSelector(linear, where).linear(linear, residual);
-  if (failed(requireKernel(linear, selection, where.isa)))
+  Selection selection = Selector(linear, where).linear(linear, residual);
+  if (failed(finish(linear, selection, where)))
     return failure();
   return selection;
 }
 
-Selection selectCopy(Value rows, bool headRows) {
+Selection selectCopy(Value rows, const SelectionContext &where) {
   MLIRContext *context = rows.getContext();
   Selection s;
   s.kernel = "copy_rows";
   s.inputs = {rows};
   s.result = rows.getType();
-  s.items = headRows ? ItemsAttr::get(context, 0, 0, 1, 0) : ItemsAttr::get(context, 1, 0, 0, 0);
+  s.items = where.headRows ? ItemsAttr::get(context, 0, 0, 1, 0) : ItemsAttr::get(context, 1, 0, 0, 0);
   Filler(context, s).buffer("x", 0).buffer("y", 1).integer("width", widthOf(rows));
+  setGrid(s, where.library);
   return s;
 }
 
 FailureOr<ArrayAttr> orderedSlots(Operation *op, const Selection &selection) {
-  const cpu::Signature *signature = cpu::findSignature(selection.kernel);
+  const KernelSignature *signature = findSignature(selection.kernel);
   if (!signature && isDryRun(op)) {
     size_t buffers = selection.inputs.size() + (selection.result ? 1 : 0);
     SmallVector<Attribute> slots;
@@ -585,7 +611,7 @@ FailureOr<ArrayAttr> orderedSlots(Operation *op, const Selection &selection) {
   if (!signature)
     return op->emitOpError() << "needs kernel '" << selection.kernel << "', which has no signature";
   SmallVector<Attribute> slots;
-  for (const cpu::SlotSpec &spec : signature->slots) {
+  for (const SlotSpec &spec : signature->slots) {
     Attribute slot = selection.slots.lookup(StringRef(spec.name.data(), spec.name.size()));
     if (!slot)
       return op->emitOpError() << "leaves slot '" << StringRef(spec.name.data(), spec.name.size())

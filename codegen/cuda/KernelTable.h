@@ -1,0 +1,62 @@
+// The CUDA kernels by name: which templates there are, and how each is launched.
+//
+// Kernels are templates, specialised to the model's shapes when a plan is compiled. What is here
+// needs no CUDA: passes choose by it, and the loader checks by it that a plan launches its kernels as
+// they were made to be launched.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codegen/kernels/Signatures.h"
+
+namespace strata::cuda {
+
+/// How a command is launched. `rows` is what the code is specialised to; 0: to nothing.
+struct LaunchShape {
+  uint64_t gridX = 1, gridY = 1;
+  uint32_t threads = 32;
+  uint32_t sharedBytes = 0; ///< Dynamic.
+  uint32_t rows = 0;
+};
+
+/// Value of a constant slot by its name.
+using Constants = std::function<uint64_t(std::string_view)>;
+
+bool hasKernel(std::string_view kernel);
+std::vector<std::string> kernelNames(); ///< Every kernel, by family.
+
+/// The launch of `kernel` in a bucket that gives it at most `rows` rows. `kernel` must exist.
+LaunchShape launchShape(std::string_view kernel, uint64_t rows, const Constants &constants);
+
+/// Code of one kernel for one set of constants.
+struct Specialisation {
+  std::string kernel;              ///< "linear.q4_1"
+  std::vector<uint64_t> constants; ///< Those of the constant slots, in the signature's order.
+  uint32_t threads = 0;
+  uint32_t rows = 0;
+
+  bool operator==(const Specialisation &) const = default;
+};
+
+/// The constant slots among `slots`, which are in the signature's order. A null address of an
+/// optional slot is none of them.
+template <class Slots, class ValueOf>
+std::vector<uint64_t> constantValues(const KernelSignature &signature, const Slots &slots,
+                                     ValueOf valueOf) {
+  std::vector<uint64_t> values;
+  for (size_t i = 0; i < signature.slots.size(); ++i)
+    if (signature.slots[i].kind == fb::SlotKind::Constant)
+      values.push_back(valueOf(slots[i]));
+  return values;
+}
+
+/// The function's name and the C++ type or types that the template takes, for code generation.
+std::string functionName(uint32_t index); ///< "k3"
+std::string header(std::string_view kernel);
+std::string templateArguments(std::string_view kernel);
+
+} // namespace strata::cuda

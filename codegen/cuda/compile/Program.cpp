@@ -1,0 +1,66 @@
+#include "codegen/cuda/compile/Program.h"
+
+#include <set>
+
+#include <fmt/format.h>
+
+namespace strata::cuda {
+namespace {
+
+/// `rms_norm_heads` to `rmsNormHeads`.
+std::string templateName(std::string_view family) {
+  std::string name;
+  bool isStart = false;
+  for (char c : family) {
+    if (c != '_')
+      name += isStart ? char(std::toupper(static_cast<unsigned char>(c))) : c;
+    isStart = c == '_';
+  }
+  return name;
+}
+
+} // namespace
+
+std::string moduleSource(std::span<const Specialisation> specialisations,
+                         const CudaTarget &target) {
+  std::string text;
+  auto to = std::back_inserter(text);
+  if (target.features.dependentLaunch)
+    text += "#define STRATA_DEPENDENT_LAUNCH\n";
+  std::set<std::string> headers;
+  for (const Specialisation &each : specialisations)
+    headers.insert(header(each.kernel));
+  for (const std::string &name : headers)
+    fmt::format_to(to, "#include \"codegen/cuda/{}\"\n", name);
+  for (uint32_t i = 0; i < specialisations.size(); ++i) {
+    const Specialisation &each = specialisations[i];
+    const KernelSignature &signature = *findSignature(each.kernel);
+    std::string function = functionName(i);
+    fmt::format_to(to, "\n// {}\nstruct {}_constants {{\n  static constexpr uint32_t threads = {}, "
+                       "rows = {};\n",
+                   each.kernel, function, each.threads, each.rows);
+    size_t next = 0;
+    for (const SlotSpec &slot : signature.slots)
+      if (slot.kind == fb::SlotKind::Constant)
+        fmt::format_to(to, "  static constexpr uint64_t {} = {}ull;\n", slot.name,
+                       each.constants[next++]);
+    fmt::format_to(to,
+                   "}};\nextern \"C\" __global__ void __launch_bounds__({}) {}(const __grid_constant__ "
+                   "strata::Slots<{}> slots) {{\n  strata::{}<{}{}_constants>(slots);\n}}\n",
+                   each.threads, function, signature.slots.size(), templateName(signature.family),
+                   [&] {
+                     std::string arguments;
+                     std::string types = templateArguments(each.kernel);
+                     for (size_t at = 0; at < types.size();) {
+                       size_t end = types.find(", ", at) + 2;
+                       arguments += "strata::" + types.substr(at, end - at);
+                       at = end;
+                     }
+                     return arguments;
+                   }(),
+                   function);
+  }
+  return text;
+}
+
+} // namespace strata::cuda

@@ -1,0 +1,37 @@
+// What every kernel takes, whatever the device: kernels of all targets are given a list of 8-byte
+// slots (addresses resolved at load, or constants). Signatures say what each slot is, so that the
+// compiler fills them, the loader checks them and a reader knows them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "runtime/plan/Plan_generated.h"
+
+namespace strata {
+
+/// One position of a kernel's slot list. A Buffer that is only read may be filled with HandoffIn,
+/// one that is only written with HandoffOut. An optional slot may be Constant 0 (a null address).
+struct SlotSpec {
+  std::string_view name;
+  fb::SlotKind kind;
+  fb::Access access;
+  bool optional = false;
+};
+
+/// What a family of kernels (`linear`) takes; members differ by the types after the first dot.
+struct KernelSignature {
+  std::string_view family;
+  std::string_view items; ///< What one item is, for documentation.
+  std::span<const SlotSpec> slots;
+};
+
+std::span<const KernelSignature> signatures();
+/// The signature for a kernel name such as `linear.q4_1`; nullptr where the family is unknown.
+const KernelSignature *findSignature(std::string_view kernel);
+
+/// Outputs in one item of `linear`, on every device.
+constexpr uint32_t linearItemOutputs = 16;
+
+} // namespace strata

@@ -1,0 +1,35 @@
+// Every template compiles for every target: nothing here needs a GPU.
+#include <gtest/gtest.h>
+
+#include "codegen/cuda/compile/Nvrtc.h"
+#include "codegen/cuda/compile/Program.h"
+#include "test/codegen/cuda/Shapes.h"
+
+namespace strata::cuda {
+namespace {
+
+class CudaCompile : public testing::TestWithParam<const CudaTarget *> {};
+
+TEST_P(CudaCompile, EveryKernel) {
+  std::vector<Specialisation> all;
+  for (const std::string &kernel : kernelNames())
+    all.push_back(sampleSpecialisation(kernel, 2));
+  Result<std::vector<uint8_t>> cubin = compileModuleAnew(moduleSource(all, *GetParam()), *GetParam());
+  ASSERT_TRUE(cubin.isOk()) << cubin.status().toString();
+  ASSERT_GT(cubin->size(), 1000u);
+  EXPECT_EQ(std::string(cubin->begin(), cubin->begin() + 4), "\x7f"
+                                                             "ELF");
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, CudaCompile, testing::ValuesIn(cudaTargets()),
+                         [](const auto &info) { return std::string(info.param->name); });
+
+TEST(CudaCompile, AnErrorComesWithTheCompilersLog) {
+  Result<std::vector<uint8_t>> cubin = compileModuleAnew("int f() { return missing; }", cudaSm90);
+  ASSERT_FALSE(cubin.isOk());
+  EXPECT_NE(cubin.status().message().find("missing"), std::string::npos)
+      << cubin.status().toString();
+}
+
+} // namespace
+} // namespace strata::cuda

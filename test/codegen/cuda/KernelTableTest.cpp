@@ -1,0 +1,49 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "runtime/checkpoint/WeightTypeTable.h"
+#include "test/codegen/cuda/Shapes.h"
+
+namespace strata::cuda {
+namespace {
+
+TEST(CudaKernelTable, EveryKernelHasASignatureAndEverySignatureAKernel) {
+  std::vector<std::string> names = kernelNames();
+  for (const std::string &name : names) {
+    EXPECT_NE(findSignature(name), nullptr) << name;
+    EXPECT_TRUE(hasKernel(name)) << name;
+  }
+  for (std::string_view name : {"", "linear", "linear.", "linear.q9_9", "rms_norm.f32", "unknown"})
+    EXPECT_FALSE(hasKernel(name)) << name;
+}
+
+TEST(CudaKernelTable, EveryWeightTypeMultipliesAndEmbeds) {
+  for (const WeightType &type : weightTypes()) {
+    EXPECT_TRUE(hasKernel(fmt::format("linear.{}", type.name)));
+    EXPECT_TRUE(hasKernel(fmt::format("embed.{}", type.name)));
+  }
+}
+
+TEST(CudaKernelTable, GridsCoverTheBucket) {
+  LaunchShape one = launchShape("linear.bf16", 1, sampleConstant);
+  EXPECT_EQ(one.gridX, 129u); // 514 outputs, four a block
+  EXPECT_EQ(one.gridY, 1u);
+  EXPECT_EQ(one.rows, 1u);
+  LaunchShape many = launchShape("linear.bf16", 21, sampleConstant);
+  EXPECT_EQ(many.gridY, 3u); // eight rows a block
+  EXPECT_EQ(many.rows, 8u);
+  EXPECT_EQ(launchShape("linear.bf16", 3, sampleConstant).rows, 4u);
+  LaunchShape attention = launchShape("attention.f16.f16", 5, sampleConstant);
+  EXPECT_EQ(attention.gridX, 5u);
+  EXPECT_EQ(attention.gridY, 12u);
+}
+
+TEST(CudaKernelTable, TypesAndFunctionsAreSpeltForCpp) {
+  EXPECT_EQ(templateArguments("linear.q4_k"), "Q4_K, ");
+  EXPECT_EQ(templateArguments("attention.f16.bf16"), "F16, BF16, ");
+  EXPECT_EQ(templateArguments("gated.gelu_tanh"), "GeluTanh, ");
+  EXPECT_EQ(templateArguments("rms_norm"), "");
+}
+
+} // namespace
+} // namespace strata::cuda

@@ -1,0 +1,49 @@
+// Small shapes for every kernel of the table, in which no two numbers that could be mixed up agree.
+#pragma once
+
+#include <bit>
+#include <map>
+#include <string>
+
+#include "codegen/cuda/KernelTable.h"
+
+namespace strata::cuda {
+
+inline uint64_t sampleConstant(std::string_view name) {
+  static const std::map<std::string_view, uint64_t> values = {
+      {"width", 768},
+      {"vocabulary", 1000},
+      {"scale", std::bit_cast<uint64_t>(0.125)},
+      {"epsilon", std::bit_cast<uint64_t>(1e-5)},
+      {"layer", 3},
+      {"heads", 6},
+      {"head_width", 128},
+      {"scratch_stride", 0},
+      {"columns", 768},
+      {"outputs", 514},
+      {"accumulate", 1},
+      {"rotary_width", 64},
+      {"interleaved", 0},
+      {"magnitude", std::bit_cast<uint64_t>(1.0)},
+      {"block_tokens", 16},
+      {"block_stride", 65536},
+      {"max_blocks", 9},
+      {"query_heads", 12},
+      {"kv_heads", 4},
+      {"key_width", 64},
+      {"value_width", 96},
+      {"window", 40},
+  };
+  return values.at(name);
+}
+
+inline Specialisation sampleSpecialisation(const std::string &kernel, uint64_t rows) {
+  LaunchShape shape = launchShape(kernel, rows, sampleConstant);
+  Specialisation result{kernel, {}, shape.threads, shape.rows};
+  for (const SlotSpec &slot : findSignature(kernel)->slots)
+    if (slot.kind == fb::SlotKind::Constant)
+      result.constants.push_back(sampleConstant(slot.name));
+  return result;
+}
+
+} // namespace strata::cuda
