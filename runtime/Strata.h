@@ -32,6 +32,9 @@ struct EngineOptions {
   uint32_t threads = 0;   ///< Worker threads of each stage; 0: the cores shared out among them.
   uint32_t sequences = 0; ///< State is taken for this many sequences; 0: the plan's promise.
   uint64_t kvTokens = 0;  ///< State for at least this many tokens in all; 0: as the plan promises.
+  /// `cpu`, `cuda:INDEX` or `cuda:UUID`, one a stage; empty: the plan's, GPUs counted from 0.
+  std::vector<std::string> devices;
+  bool useGraphs = true; ///< Of GPUs; else kernels are launched one by one, for debugging.
   std::optional<uint64_t> randomWeightsSeed; ///< Fills the weights of a plan that holds none.
   /// Hands out state blocks in a random order, to show that no result depends on where state lies.
   std::optional<uint64_t> shuffleBlocksSeed;

@@ -21,28 +21,35 @@ struct Family {
   std::string_view name;
   std::string_view header;
   Suffix suffix;
-  LaunchShape (*shape)(uint64_t rows, const Constants &constants);
+  LaunchShape (*shape)(std::string_view kernel, uint64_t rows, const Constants &constants);
 };
 
-LaunchShape blockPerRow(uint64_t rows, const Constants &) { return {.gridX = rows, .threads = 256}; }
+LaunchShape blockPerRow(std::string_view, uint64_t rows, const Constants &) { return {.gridX = rows, .threads = 256}; }
 
-LaunchShape warpPerHead(uint64_t rows, const Constants &constants) {
+LaunchShape warpPerHead(std::string_view, uint64_t rows, const Constants &constants) {
   return {.gridX = rows, .gridY = constants("heads"), .threads = warp};
 }
 
-LaunchShape blockPerQueryHead(uint64_t rows, const Constants &constants) {
+LaunchShape blockPerQueryHead(std::string_view, uint64_t rows, const Constants &constants) {
   return {.gridX = rows, .gridY = constants("query_heads"), .threads = 128};
 }
 
 /// Four elements a thread.
-LaunchShape elementwise(uint64_t rows, const Constants &constants) {
+LaunchShape elementwise(std::string_view, uint64_t rows, const Constants &constants) {
   return {.gridX = rows,
           .gridY = ceilDiv(constants("width"), uint64_t(1024)),
           .threads = 256};
 }
 
-/// A block has four outputs of up to eight rows (Linear.cuh).
-LaunchShape linear(uint64_t rows, const Constants &constants) {
+/// A block has four outputs of up to eight rows (Linear.cuh), or a tile of many (LinearTile.cuh).
+LaunchShape linear(std::string_view kernel, uint64_t rows, const Constants &constants) {
+  if (rows > 8 && kernel == "linear.bf16" && constants("columns") % 32 == 0) {
+    uint64_t tileRows = rows >= 64 ? 128 : 32, tileOutputs = rows >= 64 ? 128 : 64;
+    return {.gridX = ceilDiv(constants("outputs"), tileOutputs),
+            .gridY = ceilDiv(rows, tileRows),
+            .threads = 256,
+            .rows = uint32_t(tileRows)};
+  }
   uint64_t together = std::min<uint64_t>(std::bit_ceil(rows), 8);
   return {.gridX = ceilDiv(constants("outputs"), uint64_t(4)),
           .gridY = ceilDiv(rows, together),
@@ -50,7 +57,7 @@ LaunchShape linear(uint64_t rows, const Constants &constants) {
           .rows = uint32_t(together)};
 }
 
-LaunchShape largeBlockPerRow(uint64_t rows, const Constants &) {
+LaunchShape largeBlockPerRow(std::string_view, uint64_t rows, const Constants &) {
   return {.gridX = rows, .threads = 1024};
 }
 
@@ -156,7 +163,11 @@ std::vector<std::string> kernelNames() {
 }
 
 LaunchShape launchShape(std::string_view kernel, uint64_t rows, const Constants &constants) {
-  return findFamily(kernel)->shape(rows, constants);
+  return findFamily(kernel)->shape(kernel, rows, constants);
+}
+
+uint64_t scratchBytes(std::string_view kernel, uint64_t width) {
+  return kernel == "sample" ? alignUp(width * (sizeof(float) + sizeof(int32_t)), 64) : 0;
 }
 
 std::string functionName(uint32_t index) { return fmt::format("k{}", index); }

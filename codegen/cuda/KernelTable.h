@@ -32,6 +32,10 @@ std::vector<std::string> kernelNames(); ///< Every kernel, by family.
 /// The launch of `kernel` in a bucket that gives it at most `rows` rows. `kernel` must exist.
 LaunchShape launchShape(std::string_view kernel, uint64_t rows, const Constants &constants);
 
+/// Bytes of scratch that one head row of `kernel` needs, a multiple of 64: for `sample`, whose `width`
+/// is the vocabulary, an adjusted logit and a count for each token; 0 for the others.
+uint64_t scratchBytes(std::string_view kernel, uint64_t width);
+
 /// Code of one kernel for one set of constants.
 struct Specialisation {
   std::string kernel;              ///< "linear.q4_1"

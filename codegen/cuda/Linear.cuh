@@ -3,10 +3,12 @@
 // A block computes four outputs of up to eight rows; its threads share out the columns. With few
 // rows the bound is the weights' bytes, each read once: for plain types a thread loads its share, 16
 // bytes at a time, into registers before it waits for its predecessor, which weights do not depend
-// on. More than eight rows read the weights once for every eight.
+// on. More than eight rows read the weights once for every eight; BF16 has tiles for them
+// (LinearTile.cuh).
 #pragma once
 
 #include "codegen/cuda/Kernel.cuh"
+#include "codegen/cuda/LinearTile.cuh"
 
 namespace strata {
 
@@ -171,7 +173,9 @@ template <class T, class K> inline void linearBlocks(const Slots<10> &slots) {
 }
 
 template <class T, class K> inline void linear(const Slots<10> &slots) {
-  if constexpr (isPacked<T, K>())
+  if constexpr (K::rows > 8) // the launch shape's choice: BF16 alone
+    linearTile<K>(slots);
+  else if constexpr (isPacked<T, K>())
     linearPacked<T, K>(slots);
   else
     linearBlocks<T, K>(slots);

@@ -230,24 +230,110 @@ inline int32_t sampleId(const Sampler &sampler, const RowParameters &parameters,
   });
 }
 
-template <class K> inline void sample(const Slots<18> &slots) {
-  enum {
-    Logits,
-    ValidHeadRows,
-    HeadSequence,
-    SequenceSlot,
-    SequenceLength,
-    Temperature,
-    TopK,
-    TopP,
-    MinP,
-    Seed,
-    LastId,
-    Id,
-    LogProbability,
-    TopId,
-    TopLogProbability
-  };
+namespace sampling {
+enum Slot {
+  Logits,
+  ValidHeadRows,
+  HeadSequence,
+  SequenceSlot,
+  SequenceLength,
+  Temperature,
+  TopK,
+  TopP,
+  MinP,
+  Seed,
+  RepetitionPenalty,
+  PresencePenalty,
+  FrequencyPenalty,
+  PenaltyWindow,
+  LastId,
+  History,
+  BiasCount,
+  BiasId,
+  BiasValue,
+  IsMasked,
+  Mask,
+  Id,
+  LogProbability,
+  TopId,
+  TopLogProbability,
+  Scratch
+};
+constexpr uint32_t slotCount = 29;
+} // namespace sampling
+
+/// Entries of a sequence's biases in the table: maxLogitBiases of Sampler.h.
+constexpr uint32_t biasEntries = 512;
+
+/// The row's logits after penalties, bias and mask (NaN where one takes no part), in the row's own
+/// scratch; the logits themselves where nothing changes them.
+template <class K>
+inline const float *adjustedLogits(const Slots<sampling::slotCount> &slots, const float *logits,
+                                   int32_t sequence, uint32_t slot, uint32_t length) {
+  using namespace sampling;
+  float repetition = slots.pointer<const float>(RepetitionPenalty)[sequence];
+  float presence = slots.pointer<const float>(PresencePenalty)[sequence];
+  float frequency = slots.pointer<const float>(FrequencyPenalty)[sequence];
+  int32_t biases = slots.pointer<const int32_t>(BiasCount)[slot];
+  bool isMasked = slots.pointer<const int32_t>(IsMasked)[slot] != 0;
+  bool hasPenalties = (repetition != 1.0f || presence != 0.0f || frequency != 0.0f) && length > 0;
+  if (!hasPenalties && biases == 0 && !isMasked)
+    return logits;
+
+  auto *adjusted = reinterpret_cast<float *>(slots.pointer<uint8_t>(Scratch) +
+                                             blockIdx.x * K::scratch_stride);
+  auto *counts = reinterpret_cast<int32_t *>(adjusted + K::vocabulary);
+  for (uint32_t id = threadIdx.x; id < K::vocabulary; id += K::threads) {
+    adjusted[id] = logits[id];
+    counts[id] = 0;
+  }
+  __syncthreads();
+  if (hasPenalties) {
+    int32_t window = slots.pointer<const int32_t>(PenaltyWindow)[sequence];
+    uint32_t first = window > 0 && uint32_t(window) < length ? length - uint32_t(window) : 0;
+    auto *history = slots.pointer<const int32_t>(History) + uint64_t(slot) * K::context;
+    for (uint32_t i = first + threadIdx.x; i < length; i += K::threads)
+      if (uint32_t(history[i]) < K::vocabulary)
+        atomicAdd(counts + history[i], 1);
+    __syncthreads();
+    for (uint32_t id = threadIdx.x; id < K::vocabulary; id += K::threads)
+      if (int32_t count = counts[id]; count > 0) {
+        float logit = adjusted[id];
+        logit = logit > 0.0f ? logit / repetition : logit * repetition;
+        adjusted[id] = logit - (float(count) * frequency + presence);
+      }
+    __syncthreads();
+  }
+  // An id's entries are added by the thread of its first, in order.
+  auto *biasId = slots.pointer<const int32_t>(BiasId) + uint64_t(slot) * biasEntries;
+  auto *biasValue = slots.pointer<const float>(BiasValue) + uint64_t(slot) * biasEntries;
+  for (int32_t i = threadIdx.x; i < biases; i += K::threads) {
+    int32_t id = biasId[i];
+    bool isFirst = uint32_t(id) < K::vocabulary;
+    for (int32_t before = 0; before < i; ++before)
+      isFirst = isFirst && biasId[before] != id;
+    if (!isFirst)
+      continue;
+    float logit = adjusted[id];
+    for (int32_t each = i; each < biases; ++each)
+      if (biasId[each] == id)
+        logit += biasValue[each];
+    adjusted[id] = logit;
+  }
+  __syncthreads();
+  if (isMasked) {
+    constexpr uint32_t words = (K::vocabulary + 31) / 32;
+    auto *mask = slots.pointer<const uint32_t>(Mask) + uint64_t(slot) * words;
+    for (uint32_t id = threadIdx.x; id < K::vocabulary; id += K::threads)
+      if ((mask[id / 32] >> id % 32 & 1) == 0)
+        adjusted[id] = __int_as_float(0x7FC00000);
+    __syncthreads();
+  }
+  return adjusted;
+}
+
+template <class K> inline void sample(const Slots<sampling::slotCount> &slots) {
+  using namespace sampling;
   awaitPredecessor();
   uint32_t row = blockIdx.x, rows = *slots.valid;
   if (row >= rows)
@@ -263,26 +349,38 @@ template <class K> inline void sample(const Slots<18> &slots) {
       slots.pointer<const uint64_t>(Seed)[sequence],
       uint64_t(slots.pointer<const int32_t>(SequenceLength)[sequence]),
   };
+  auto slot = uint32_t(slots.pointer<const int32_t>(SequenceSlot)[sequence]);
 
-  RowSampler<K::vocabulary, K::threads> sampler(logits);
-  uint32_t numbers =
-      sampler.total([](float logit, int32_t) { return uint32_t(logit == logit); });
+  using Sampler = RowSampler<K::vocabulary, K::threads>;
+  Sampler sampler(logits);
+  auto isNumber = [](float logit, int32_t) { return uint32_t(logit == logit); };
+  uint32_t numbers = sampler.total(isNumber);
   float largest = sampler.largest();
   int32_t id = 0;
   float logProbability = __int_as_float(0x7FC00000);
   if (numbers > 0) {
     double logSum = logarithm(sampler.total(
         [&](float logit, int32_t) { return double(exponential(distance(logit, largest))); }));
-    id = parameters.temperature > 0.0f ? sampleId(sampler, parameters, largest, numbers)
-                                       : sampler.firstAt(largest);
-    logProbability = float(double(distance(logits[id], largest)) - logSum);
+    const float *adjusted =
+        adjustedLogits<K>(slots, logits, sequence, slot, uint32_t(parameters.position));
+    Sampler candidates(adjusted);
+    uint32_t count = adjusted == logits ? numbers : candidates.total(isNumber);
+    float likeliest = adjusted == logits ? largest : candidates.largest();
+    if (count > 0) {
+      id = parameters.temperature > 0.0f ? sampleId(candidates, parameters, likeliest, count)
+                                         : candidates.firstAt(likeliest);
+      logProbability = float(double(distance(logits[id], largest)) - logSum);
+    }
   }
   if (threadIdx.x == 0) {
     bool isLast = true; // a sequence goes on from its last head row
     for (uint32_t later = row + 1; later < rows; ++later)
       isLast = isLast && headSequence[later] != sequence;
-    if (isLast)
-      slots.pointer<int32_t>(LastId)[slots.pointer<const int32_t>(SequenceSlot)[sequence]] = id;
+    if (isLast) {
+      slots.pointer<int32_t>(LastId)[slot] = id;
+      if (parameters.position < K::context) // a full context has no place for it
+        slots.pointer<int32_t>(History)[uint64_t(slot) * K::context + parameters.position] = id;
+    }
     slots.pointer<int32_t>(Id)[row] = id;
     slots.pointer<float>(LogProbability)[row] = logProbability;
   }

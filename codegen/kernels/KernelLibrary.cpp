@@ -23,7 +23,7 @@ bool KernelLibrary::has(std::string_view kernel) const {
 }
 
 uint64_t KernelLibrary::scratchBytes(std::string_view kernel, uint64_t width) const {
-  return gpu_ ? 0 : cpu::scratchBytes(kernel, width);
+  return gpu_ ? cuda::scratchBytes(kernel, width) : cpu::scratchBytes(kernel, width);
 }
 
 std::string KernelLibrary::knownTargets() {

@@ -23,7 +23,8 @@ public:
   std::string_view kind() const { return gpu_ ? "cuda" : "cpu"; }
 
   bool has(std::string_view kernel) const;
-  /// Scratch that one worker of `kernel` needs (cpu::scratchBytes); none on a GPU.
+  /// Scratch that one worker of `kernel` needs: cpu::scratchBytes, or on a GPU, where a head row is a
+  /// worker, cuda::scratchBytes.
   uint64_t scratchBytes(std::string_view kernel, uint64_t width) const;
 
   static std::string knownTargets(); ///< For messages: "cpu:x86-64-v3, ...".

@@ -184,7 +184,7 @@ constexpr SlotSpec sample[] = {
     {"log_probability", Out, W},
     {"top_id", Out, W},
     {"top_log_probability", Out, W},
-    {"scratch", Scratch, RW, true}, // none on a GPU
+    {"scratch", Scratch, RW},
     {"scratch_stride", Constant, N},
     {"vocabulary", Constant, N},
     {"context", Constant, N},

@@ -39,7 +39,7 @@ public:
     return set(name, ConstantSlotAttr::get(context, Builder(context).getF64FloatAttr(value)));
   }
   Filler &scratch(uint64_t bytes) {
-    if (bytes == 0) // a GPU's kernels have none
+    if (bytes == 0) // most kernels of a GPU have none
       return integer("scratch", 0).integer("scratch_stride", 0);
     set("scratch", ScratchSlotAttr::get(context, static_cast<int64_t>(bytes)));
     return set("scratch_stride", ScratchStrideSlotAttr::get(context));
@@ -492,7 +492,7 @@ LogicalResult finish(Operation *op, Selection &selection, const SelectionContext
     if (isDryRun(op))
       return success();
     return op->emitOpError() << "needs kernel '" << selection.kernel << "', which target "
-                             << where.stage.getDevice() << " does not have";
+                             << StageOp(where.stage).getDevice() << " does not have";
   }
   setGrid(selection, where.library);
   return success();
@@ -572,7 +572,7 @@ FailureOr<SmallVector<Selection, 2>> selectKernels(Operation *op, const Selectio
   if (!known && isDryRun(op) && op->getNumResults() <= 1)
     selections.push_back(unknownKernel(op, where));
   else if (!known)
-    return op->emitOpError() << "has no kernel on target " << where.stage.getDevice();
+    return op->emitOpError() << "has no kernel on target " << StageOp(where.stage).getDevice();
   for (Selection &selection : selections)
     if (failed(finish(op, selection, where)))
       return failure();

@@ -100,6 +100,27 @@ Result<std::byte *> CpuDevice::allocate(std::string_view what, uint64_t bytes) {
   return static_cast<std::byte *>(address);
 }
 
+Result<std::byte *> CpuDevice::allocateHost(std::string_view what, uint64_t bytes) {
+  STRATA_RETURN_IF_ERROR(checkUnlocked(what, bytes));
+  queue_->hostAllocations.push_back(std::make_unique<std::byte[]>(bytes));
+  return queue_->hostAllocations.back().get();
+}
+
+Status CpuDevice::write(std::byte *to, std::span<const std::byte> bytes) {
+  std::memcpy(to, bytes.data(), bytes.size());
+  return {};
+}
+
+Status CpuDevice::read(std::span<std::byte> to, const std::byte *from) {
+  std::memcpy(to.data(), from, to.size());
+  return {};
+}
+
+Status CpuDevice::loadModule(std::span<const std::byte>) {
+  return makeError(StatusCode::Internal, "a CPU's kernels are linked in; it loads no module")
+      .at("device", name());
+}
+
 Result<const std::byte *> CpuDevice::placeConstant(std::string_view what,
                                                    std::span<const std::byte> bytes) {
   STRATA_RETURN_IF_ERROR(checkUnlocked(what, bytes.size()));

@@ -33,6 +33,10 @@ public:
   uint32_t workers() const override { return queue_->pool->workers(); }
 
   Result<std::byte *> allocate(std::string_view what, uint64_t bytes) override;
+  Result<std::byte *> allocateHost(std::string_view what, uint64_t bytes) override;
+  Status write(std::byte *to, std::span<const std::byte> bytes) override;
+  Status read(std::span<std::byte> to, const std::byte *from) override;
+  Status loadModule(std::span<const std::byte> code) override;
   Result<const std::byte *> placeConstant(std::string_view what,
                                           std::span<const std::byte> bytes) override;
   Result<LineId> prepare(std::string name, std::vector<DeviceCommand> commands) override;
@@ -60,6 +64,7 @@ private:
   /// What the queue's thread and its owner share.
   struct Queue {
     std::vector<std::span<std::byte>> allocations;
+    std::vector<std::unique_ptr<std::byte[]>> hostAllocations;
     std::vector<std::unique_ptr<Line>> lines;
     std::unique_ptr<WorkerPool> pool;
     Observer observer;

@@ -27,12 +27,24 @@ struct ItemCounts {
   uint32_t headRows = 0;
 };
 
+/// A command's code on a GPU: a function of the stage's module, and the blocks that run it.
+struct DeviceCode {
+  std::string function;
+  uint32_t gridX = 0, gridY = 0;
+  uint32_t threads = 0;     ///< Of a block.
+  uint32_t sharedBytes = 0; ///< Dynamic, of a block.
+};
+
 /// One command with every address resolved.
 struct DeviceCommand {
   std::string op;              ///< For messages: "layer 3 attention".
   std::string kernel;          ///< "linear.q4_1"
   std::vector<uint64_t> slots; ///< Addresses and constants, in the order of the kernel's signature.
   fb::Items items;
+  DeviceCode code = {}; ///< On a GPU.
+  /// Where the step says how many of the command's rows are valid; a GPU's kernels look by
+  /// themselves.
+  uint64_t validRows = 0;
   /// About how much memory it moves in a full bucket: whether it is worth sharing between workers.
   uint64_t bytes = UINT64_MAX;
 };
@@ -88,9 +100,23 @@ public:
   /// Workers that run items side by side, each with scratch of its own.
   virtual uint32_t workers() const = 0;
 
+  /// Whether the host may read and write allocated memory as its own.
+  virtual bool sharesHostMemory() const { return true; }
+
   /// Zeroed memory, aligned to 4096 bytes, freed with the device. `what` names it in messages.
   /// Errors: ResourceExhausted (names `what` and the bytes), Internal (after lock()).
   virtual Result<std::byte *> allocate(std::string_view what, uint64_t bytes) = 0;
+
+  /// Zeroed memory of the host that launches copy from and to.
+  virtual Result<std::byte *> allocateHost(std::string_view what, uint64_t bytes) = 0;
+
+  /// Copies between the host and allocated memory, at once; only while no launch runs.
+  virtual Status write(std::byte *to, std::span<const std::byte> bytes) = 0;
+  virtual Status read(std::span<std::byte> to, const std::byte *from) = 0;
+
+  /// Loads the code whose functions commands name; a stage has one. Errors: Internal (a device whose
+  /// kernels are linked in), those of a GPU's driver.
+  virtual Status loadModule(std::span<const std::byte> code) = 0;
 
   /// Makes bytes of the host readable by kernels: as they lie, or by copying them into allocated
   /// memory. `bytes` outlives the device.

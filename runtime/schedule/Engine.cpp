@@ -95,6 +95,8 @@ Result<std::unique_ptr<Engine>> Engine::create(const std::string &planPath,
   executorOptions.sequences = options.sequences;
   executorOptions.kvTokens = options.kvTokens;
   executorOptions.randomWeightsSeed = options.randomWeightsSeed;
+  executorOptions.devices = options.devices;
+  executorOptions.useGraphs = options.useGraphs;
   STRATA_ASSIGN_OR_RETURN(std::unique_ptr<PlanExecutor> executor,
                           PlanExecutor::create(plan, executorOptions));
   STRATA_ASSIGN_OR_RETURN(ScheduleConfig config,
@@ -159,7 +161,8 @@ Status Engine::logits(std::span<const int32_t> ids, LogitsSink sink, void *conte
       break;
     STRATA_RETURN_IF_ERROR(state.endLaunch());
     if (uint32_t rows = state.step.validHeadRows) {
-      sink(context, position, rows, state.executor->logits());
+      STRATA_ASSIGN_OR_RETURN(std::span<const float> logits, state.executor->logits());
+      sink(context, position, rows, logits);
       position += rows;
     }
   }

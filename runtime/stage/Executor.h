@@ -90,7 +90,7 @@ public:
 
   /// F32 logits [valid head rows, vocabulary] of the last launch that was waited for, where it had
   /// a head; valid until the next submit(). Only where no launch came after it.
-  virtual std::span<const float> logits() const = 0;
+  virtual Result<std::span<const float>> logits() = 0;
 
   /// Blocks in the pool of state group `group`, the same on every stage.
   virtual uint32_t blockCount(uint32_t group) const = 0;

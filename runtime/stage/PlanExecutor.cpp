@@ -5,6 +5,7 @@
 
 #include "runtime/base/CheckedMath.h"
 #include "runtime/device/CpuDevice.h"
+#include "runtime/device/cuda/CudaDevice.h"
 #include "runtime/plan/PlanAccess.h"
 
 namespace strata {
@@ -53,11 +54,10 @@ PlanExecutor::~PlanExecutor() {
     std::vector<std::unique_ptr<Device>> devices;
     std::vector<std::unique_ptr<Stage>> stages;
     std::vector<Channel> channels;
-    std::vector<std::vector<int32_t>> ids;
   };
   // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): without memory the process ends anyway
   (void)new Left{std::move(file_),   std::move(timelines_), std::move(devices_),
-                 std::move(stages_), std::move(channels_),  std::move(ids_)};
+                 std::move(stages_), std::move(channels_)};
 }
 
 Status PlanExecutor::boot() {
@@ -81,7 +81,7 @@ Status PlanExecutor::boot() {
                                          .keepOperands = bool(options_.observer)}));
     stages_.push_back(std::move(stage));
   }
-  openChannels();
+  STRATA_RETURN_IF_ERROR(openChannels());
   for (const auto &device : devices_)
     device->lock();
   return {};
@@ -92,10 +92,35 @@ Status PlanExecutor::takeDevices() {
   CpuDevice::Options options{.workers = options_.threads, .depth = launchesInFlight(stages.size())};
   if (options.workers == 0)
     options.workers = std::max(1u, std::thread::hardware_concurrency() / stages.size());
+  STRATA_ASSIGN_OR_RETURN(std::vector<std::string> names, deviceNames());
+  constexpr uint32_t host = UINT32_MAX;
+  std::vector<uint32_t> gpus(stages.size(), host);
   for (uint32_t i = 0; i < stages.size(); ++i) {
-    std::string name = stages.size() == 1 ? "cpu" : fmt::format("cpu {}", i);
-    STRATA_ASSIGN_OR_RETURN(
-        auto device, CpuDevice::create(std::move(name), text(stages.Get(i)->target()), options));
+    if (names[i] == "cpu")
+      continue;
+    STRATA_ASSIGN_OR_RETURN(cuda::GpuInfo gpu, cuda::findGpu(names[i]));
+    gpus[i] = gpu.index;
+  }
+  // A stage's last kernel stores into the next one's ring.
+  for (const Flow::Edge &edge : flow_.edges())
+    if (gpus[edge.producer] != gpus[edge.consumer])
+      return makeError(StatusCode::Unimplemented,
+                       "stages on '{}' and '{}' cannot hand rows to one another yet; put all "
+                       "stages on CPUs or on one GPU",
+                       names[edge.producer], names[edge.consumer]);
+  for (uint32_t i = 0; i < stages.size(); ++i) {
+    std::string_view target = text(stages.Get(i)->target());
+    std::string name = stages.size() == 1 ? names[i] : fmt::format("{} {}", names[i], i);
+    if (gpus[i] != host) {
+      STRATA_ASSIGN_OR_RETURN(
+          auto device, cuda::createCudaDevice(std::move(name), gpus[i], target,
+                                              {.depth = options.depth,
+                                               .workers = file_->plan().max_head_rows(),
+                                               .useGraphs = options_.useGraphs}));
+      devices_.push_back(std::move(device));
+      continue;
+    }
+    STRATA_ASSIGN_OR_RETURN(auto device, CpuDevice::create(std::move(name), target, options));
     if (options_.observer)
       device->observe([this, i](LineId line, uint32_t command) {
         const Stage &stage = *stages_[i];
@@ -106,6 +131,29 @@ Status PlanExecutor::takeDevices() {
       devices_[i] = options_.wrapDevice(i, std::move(devices_[i]));
   }
   return {};
+}
+
+// What the options name, one a stage, else what the plan was made for.
+Result<std::vector<std::string>> PlanExecutor::deviceNames() const {
+  const auto &stages = *file_->plan().stages();
+  std::vector<std::string> names = options_.devices;
+  if (!names.empty() && names.size() != stages.size())
+    return makeError(StatusCode::InvalidArgument,
+                     "{} devices are named for a plan of {} stages; name one a stage, the same "
+                     "several times if need be",
+                     names.size(), stages.size());
+  uint32_t gpus = 0;
+  for (uint32_t i = 0; i < stages.size(); ++i) {
+    std::string_view target = text(stages.Get(i)->target());
+    bool isCpu = target.starts_with("cpu:");
+    if (names.size() <= i)
+      names.push_back(isCpu ? std::string("cpu") : fmt::format("cuda:{}", gpus++));
+    if ((names[i] == "cpu") != isCpu)
+      return makeError(StatusCode::InvalidArgument,
+                       "stage '{}' was compiled for {} and cannot run on '{}'",
+                       text(stages.Get(i)->name()), target, names[i]);
+  }
+  return names;
 }
 
 // The promise, or what the options ask for; a lone sequence of max_context tokens always fits.
@@ -151,7 +199,7 @@ Status PlanExecutor::takeRings() {
   return {};
 }
 
-void PlanExecutor::openChannels() {
+Status PlanExecutor::openChannels() {
   const fb::Plan &plan = file_->plan();
   uint32_t depth = launchesInFlight(flow_.stages());
   check_.emplace(plan, blockCounts_);
@@ -162,7 +210,12 @@ void PlanExecutor::openChannels() {
   for (Pending &pending : pending_)
     pending.runs = std::make_unique<bool[]>(flow_.stages());
   if (flow_.returnsIds())
-    ids_.assign(flow_.edges()[flow_.idsEdge()].slots, std::vector<int32_t>(plan.max_sequences()));
+    for (uint32_t slot = 0; slot < flow_.edges()[flow_.idsEdge()].slots; ++slot) {
+      STRATA_ASSIGN_OR_RETURN(std::byte * ids,
+                              devices_.front()->allocateHost(
+                                  "the sampled ids", plan.max_sequences() * sizeof(int32_t)));
+      ids_.emplace_back(reinterpret_cast<int32_t *>(ids), plan.max_sequences());
+    }
   size_t gates = 2 * flow_.edges().size() + 1; // a leg has no more than all of them
   for (Flow::Leg &leg : legs_) {
     leg.waits.reserve(gates);
@@ -170,21 +223,51 @@ void PlanExecutor::openChannels() {
   }
   channels_.resize(flow_.stages());
   for (uint32_t i = 0; i < flow_.stages(); ++i) {
-    const StageMemory &memory = stages_[i]->memory();
-    Channel &channel = channels_[i];
-    channel.steps.assign(depth, std::vector<std::byte>(memory.step.size()));
-    channel.outs.assign(depth, std::vector<std::byte>(memory.out.size()));
-    channel.starts.assign(depth, std::vector<SequenceTable::Staged>(plan.max_sequences()));
-    channel.clearedOut.resize(memory.out.size());
-    stages_[i]->out().clear(channel.clearedOut.data());
-    channel.launches.resize(depth);
-    for (DeviceLaunch &launch : channel.launches) {
+    STRATA_RETURN_IF_ERROR(openChannel(i, depth));
+    for (DeviceLaunch &launch : channels_[i].launches) {
       launch.waits.reserve(gates);
       launch.signals.reserve(gates);
       launch.copiesIn.reserve(3 + plan.max_sequences() * SequenceTable::copiesPerStart);
       launch.copiesOut.reserve(2);
     }
   }
+  Device &head = *devices_.back();
+  uint64_t logitBytes = uint64_t(plan.max_head_rows()) * plan.vocabulary_size() * sizeof(float);
+  if (!head.sharesHostMemory()) {
+    STRATA_ASSIGN_OR_RETURN(std::byte * logits, head.allocateHost("logits", logitBytes));
+    logitsCopy_ = {reinterpret_cast<float *>(logits), logitBytes / sizeof(float)};
+  }
+  return {};
+}
+
+Status PlanExecutor::openChannel(uint32_t stage, uint32_t depth) {
+  const StageMemory &memory = stages_[stage]->memory();
+  Channel &channel = channels_[stage];
+  Device &device = *devices_[stage];
+  for (uint32_t i = 0; i < depth; ++i) {
+    STRATA_ASSIGN_OR_RETURN(std::byte * step,
+                            device.allocateHost("a step block", memory.step.size()));
+    STRATA_ASSIGN_OR_RETURN(std::byte * out,
+                            device.allocateHost("an out block", memory.out.size()));
+    channel.steps.push_back(step);
+    channel.outs.push_back(out);
+  }
+  STRATA_ASSIGN_OR_RETURN(channel.clearedOut,
+                          device.allocateHost("an out block", memory.out.size()));
+  stages_[stage]->out().clear(channel.clearedOut);
+  channel.starts.assign(
+      depth, std::vector<SequenceTable::Staged>(file_->plan().max_sequences()));
+  channel.launches.resize(depth);
+  return {};
+}
+
+Result<std::span<const float>> PlanExecutor::logits() {
+  if (logits_.empty() || logitsCopy_.empty())
+    return logits_;
+  std::span<float> copy = logitsCopy_.first(logits_.size());
+  STRATA_RETURN_IF_ERROR(devices_.back()->read(
+      std::as_writable_bytes(copy), reinterpret_cast<const std::byte *>(logits_.data())));
+  return std::span<const float>(copy);
 }
 
 uint64_t PlanExecutor::takenBytes() const {
@@ -250,16 +333,16 @@ void PlanExecutor::fillLaunch(uint32_t index, uint32_t place, const Step &step) 
   for (const Flow::Gate &gate : leg.signals)
     launch.signals.push_back({&timelines_[gate.timeline], gate.value});
 
-  stage.step().write(step, leg.handoffNumber, channel.steps[place].data());
+  stage.step().write(step, leg.handoffNumber, channel.steps[place]);
   launch.copiesIn.clear();
-  launch.copiesIn.push_back({memory.step.data(), channel.steps[place].data(), memory.step.size()});
+  launch.copiesIn.push_back({memory.step.data(), channel.steps[place], memory.step.size()});
   for (size_t i = 0; i < step.starts.size(); ++i)
     stage.table().start(step.starts[i], memory.table.data(), channel.starts[place][i],
                         launch.copiesIn);
   launch.copiesOut.clear();
   if (!memory.out.empty()) {
-    launch.copiesIn.push_back({memory.out.data(), channel.clearedOut.data(), memory.out.size()});
-    launch.copiesOut.push_back({channel.outs[place].data(), memory.out.data(), memory.out.size()});
+    launch.copiesIn.push_back({memory.out.data(), channel.clearedOut, memory.out.size()});
+    launch.copiesOut.push_back({channel.outs[place], memory.out.data(), memory.out.size()});
   }
   std::span<std::byte> last = std::as_writable_bytes(stage.lastIds());
   if (leg.idsFrom >= 0 && !last.empty())
@@ -285,7 +368,7 @@ Status PlanExecutor::wait(StepResult &result) {
     if (!pending.runs[i])
       continue;
     STRATA_RETURN_IF_ERROR(awaitStage(i, pending, channels_[i].launches[place].signals.back()));
-    stages_[i]->out().readNonfinite(channels_[i].outs[place].data(), pending.sequences, result);
+    stages_[i]->out().readNonfinite(channels_[i].outs[place], pending.sequences, result);
   }
   flow_.retire();
   ++retired_;
@@ -293,7 +376,7 @@ Status PlanExecutor::wait(StepResult &result) {
   if (!bucket.head())
     return {};
   const Stage &head = *stages_.back();
-  head.out().readHead(channels_.back().outs[place].data(), pending.headRows, result);
+  head.out().readHead(channels_.back().outs[place], pending.headRows, result);
   if (const float *logits = head.logits(pending.bucket); logits && flow_.inFlight() == 0)
     logits_ = {logits, size_t(pending.headRows) * file_->plan().vocabulary_size()};
   return {};

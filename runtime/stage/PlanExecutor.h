@@ -34,6 +34,8 @@ struct ExecutorOptions {
   uint32_t threads = 0;   ///< Worker threads of a stage; 0: the cores shared out among the stages.
   uint32_t sequences = 0; ///< State is taken for this many sequences; 0: the plan's promise.
   uint64_t kvTokens = 0;  ///< Paged state for at least this many tokens in all; 0: as above.
+  std::vector<std::string> devices; ///< EngineOptions::devices.
+  bool useGraphs = true;            ///< EngineOptions::useGraphs.
   std::optional<uint64_t> randomWeightsSeed; ///< Fills the weights of a plan that holds none.
   std::chrono::nanoseconds stall =
       std::chrono::seconds(60); ///< The most that one command may take.
@@ -64,7 +66,7 @@ public:
   /// hangs, with what every stage is at), those of the devices, with stage and forward named. The
   /// executor then refuses all further steps.
   Status wait(StepResult &result) override;
-  std::span<const float> logits() const override { return logits_; }
+  Result<std::span<const float>> logits() override;
   uint32_t blockCount(uint32_t group) const override { return blockCounts_[group]; }
 
   std::span<const uint32_t> blockCounts() const { return blockCounts_; }
@@ -82,18 +84,20 @@ private:
   /// What the host keeps of each launch that is out, for one stage: the device copies from it and
   /// to it.
   struct Channel {
-    std::vector<std::vector<std::byte>> steps, outs;
+    std::vector<std::byte *> steps, outs; ///< One a launch.
     std::vector<std::vector<SequenceTable::Staged>> starts;
     std::vector<DeviceLaunch> launches;
-    std::vector<std::byte> clearedOut;
+    std::byte *clearedOut = nullptr;
   };
 
   PlanExecutor(std::shared_ptr<const PlanFile> file, const ExecutorOptions &options);
   Status boot();
   Status countBlocks();
+  Result<std::vector<std::string>> deviceNames() const;
   Status takeDevices();
   Status takeRings();
-  void openChannels();
+  Status openChannels();
+  Status openChannel(uint32_t stage, uint32_t depth);
   void fillLaunch(uint32_t stage, uint32_t place, const Step &step);
   Status awaitStage(uint32_t stage, const Pending &pending, const TimelineValue &ended);
   std::optional<uint32_t> findStalled();
@@ -115,13 +119,14 @@ private:
   std::vector<Ring> rings_;
   std::vector<std::unique_ptr<Stage>> stages_;
   std::vector<Channel> channels_;         ///< One a stage.
-  std::vector<std::vector<int32_t>> ids_; ///< Sampled ids on their way back: one a slot.
+  std::vector<std::span<int32_t>> ids_;   ///< Sampled ids on their way back: one a slot.
   std::vector<Flow::Leg> legs_;           ///< One a stage: of the launch being submitted.
   std::vector<Pending> pending_;          ///< Launch n lies at n % size.
   std::vector<uint64_t> progress_;        ///< By stage, for a wait that takes long.
   std::vector<std::chrono::steady_clock::time_point> since_;
   uint64_t submitted_ = 0, retired_ = 0;
-  std::span<const float> logits_;
+  std::span<const float> logits_;    ///< On the head's device.
+  std::span<float> logitsCopy_;      ///< Of the host, where that is another memory.
   bool hasFailed_ = false;
   bool hasStalled_ = false;
 };

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "codegen/kernels/Signatures.h"
 #include "runtime/base/CheckedMath.h"
+#include "runtime/checkpoint/WeightTypeTable.h"
 #include "runtime/plan/PlanAccess.h"
 #include "runtime/stage/RandomWeights.h"
 
@@ -39,7 +41,11 @@ Result<std::unique_ptr<Stage>> Stage::load(const PlanFile &file, uint32_t index,
   STRATA_ASSIGN_OR_RETURN(OutBlock out, OutBlock::create(plan, *planned.out()));
   STRATA_ASSIGN_OR_RETURN(SequenceTable table, SequenceTable::create(plan, *planned.table_()));
   std::unique_ptr<Stage> stage(new Stage(file, index, device, std::move(step), out, table));
-  Status status = stage->takeMemory(options);
+  Status status;
+  if (const auto *code = planned.module_())
+    status = device.loadModule(std::as_bytes(std::span(code->data(), code->size())));
+  if (status.isOk())
+    status = stage->takeMemory(options);
   for (uint32_t i = 0; i < count(planned.forwards()) && status.isOk(); ++i)
     status = stage->prepareForward(*planned.forwards()->Get(i), options);
   if (!status.isOk())
@@ -114,11 +120,26 @@ Status Stage::placeWeights(std::optional<uint64_t> seed) {
       }
     }
     if (!isStored)
-      STRATA_RETURN_IF_ERROR(fillRandomWeight(
-          weight, *seed, {toFill[weight.segment()] + weight.offset(), weight.bytes()}));
+      STRATA_RETURN_IF_ERROR(
+          placeRandomWeight(weight, *seed, toFill[weight.segment()] + weight.offset()));
     // One extent a weight: a command may not read what this stage does not list.
     extents_.push_back({placed.data() + weight.offset(), weight.bytes(), false});
   }
+  return {};
+}
+
+// Memory of a GPU is filled with pieces of the weight's beginning: the host would take minutes for
+// all of a large model.
+Status Stage::placeRandomWeight(const fb::Weight &weight, uint64_t seed, std::byte *to) {
+  if (device_.sharesHostMemory())
+    return fillRandomWeight(weight, seed, {to, weight.bytes()});
+  constexpr uint64_t pieceBytes = 16 << 20;
+  uint64_t block = findWeightType(text(weight.type()))->blockBytes;
+  std::vector<std::byte> piece(std::min(weight.bytes(), pieceBytes / block * block));
+  STRATA_RETURN_IF_ERROR(fillRandomWeight(weight, seed, piece));
+  for (uint64_t at = 0; at < weight.bytes(); at += piece.size())
+    STRATA_RETURN_IF_ERROR(device_.write(
+        to + at, std::span(piece).first(std::min<uint64_t>(piece.size(), weight.bytes() - at))));
   return {};
 }
 
@@ -195,6 +216,24 @@ Status Stage::prepareForward(const fb::Forward &forward, const Options &options)
   return {};
 }
 
+// A GPU's kernels run on a grid of the bucket's most rows, and look in the step for how many there
+// are.
+Result<uint64_t> Stage::validRows(const fb::Command &command) const {
+  bool isHead = command.items()->head_row() != 0;
+  if (command.items()->row() == 0 && !isHead) { // all rows, counted by a slot of the kernel's
+    const KernelSignature &signature =
+        *findSignature(text(plan_->kernels()->Get(command.kernel())->name()));
+    for (uint32_t i = 0; i < signature.slots.size(); ++i)
+      if (signature.slots[i].name == "valid_rows")
+        return reinterpret_cast<uint64_t>(memory_.step.data()) + command.slots()->Get(i)->offset();
+    return makeError(StatusCode::InvalidData, "command '{}' has no rows", text(command.op()));
+  }
+  auto offset = findField(*plan_->step(), isHead ? "valid_head_rows" : "valid_rows");
+  if (!offset)
+    return makeError(StatusCode::InvalidData, "the step block does not count its rows");
+  return reinterpret_cast<uint64_t>(memory_.step.data()) + *offset;
+}
+
 Status Stage::prepareLine(const fb::Forward &forward, uint32_t handoffNumber,
                           const Options &options) {
   std::vector<DeviceCommand> commands;
@@ -202,11 +241,17 @@ Status Stage::prepareLine(const fb::Forward &forward, uint32_t handoffNumber,
   commands.reserve(count(forward.commands()));
   for (uint32_t i = 0; i < count(forward.commands()); ++i) {
     const fb::Command &planned = *forward.commands()->Get(i);
-    DeviceCommand command{std::string(text(planned.op())),
-                          std::string(text(plan_->kernels()->Get(planned.kernel())->name())),
-                          {},
-                          *planned.items(),
-                          0};
+    const fb::Kernel &kernel = *plan_->kernels()->Get(planned.kernel());
+    DeviceCommand command;
+    command.op = text(planned.op());
+    command.kernel = text(kernel.name());
+    command.items = *planned.items();
+    command.bytes = 0;
+    if (planned.grid()) {
+      command.code = {std::string(text(kernel.function())), planned.grid()->x(),
+                      planned.grid()->y(), kernel.threads(), kernel.shared_bytes()};
+      STRATA_ASSIGN_OR_RETURN(command.validRows, validRows(planned));
+    }
     std::vector<Operand> touched;
     for (uint32_t s = 0; s < planned.slots()->size(); ++s) {
       Operand operand;

@@ -123,7 +123,6 @@ class Options(EndToEnd):
         for options in (
             ("--kv", "int8"),
             ("--activations", "int8"),
-            ("--devices", "cuda:sm_90"),
         ):
             with self.subTest(options):
                 done = run("strata-compile", model, "-o", self.path("out.strata"), *options)
@@ -135,6 +134,7 @@ class Options(EndToEnd):
         for options in (
             ("--kv", "f7"),
             ("--buckets", "r0s1"),
+            ("--devices", "cuda:sm_75"),
             ("--buckets", "r4s8"),  # more sequences than rows
             ("--max-context", 0),
             ("--max-seqs", -1),

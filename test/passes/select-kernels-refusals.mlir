@@ -29,7 +29,7 @@ strata.model @m attributes {family = "f", hidden = 16 : i64, layers = 1 : i64,
     strata.forward @r4s2(%step) rows 4 sequences 2 body {
       %0 = strata.receive @in : tensor<4x16xf32>
       %1 = strata.layer decoder 0 (%x = %0) : (tensor<4x16xf32>) -> tensor<4x16xf32> {
-        // expected-error @below {{'builtin.unrealized_conversion_cast' op has no kernel on a CPU}}
+        // expected-error @below {{'builtin.unrealized_conversion_cast' op has no kernel on target cpu:x86-64-v3}}
         %y = builtin.unrealized_conversion_cast to tensor<4x16xf32>
         strata.yield %y : tensor<4x16xf32>
       }
@@ -42,8 +42,8 @@ strata.model @m attributes {family = "f", hidden = 16 : i64, layers = 1 : i64,
 strata.model @m attributes {family = "f", hidden = 16 : i64, layers = 1 : i64,
     vocabulary = 32 : i64, max_context = 32 : i64, max_sequences = 2 : i64, max_rows = 4 : i64,
     devices = ["cpu:x86-64-v3"], after = "choose-layouts"} {
-  // expected-error @below {{'cuda:sm_90'}}
-  strata.stage @s0 on "cuda:sm_90" layers 0 to 1 embedding {
+  // expected-error @below {{is on "cuda:sm_75", which is no target; known: cpu:x86-64-v3, cpu:x86-64-v4, cuda:sm_80}}
+  strata.stage @s0 on "cuda:sm_75" layers 0 to 1 embedding {
   }
 }
 
@@ -52,7 +52,7 @@ strata.model @m attributes {family = "f", hidden = 16 : i64, layers = 1 : i64,
 strata.model @m attributes {family = "f", hidden = 16 : i64, layers = 1 : i64,
     vocabulary = 32 : i64, max_context = 32 : i64, max_sequences = 2 : i64, max_rows = 4 : i64,
     devices = ["cpu:x86-64-v3"], after = "choose-layouts"} {
-  // expected-error @below {{'cpu' is not a target; did you mean 'cpu:x86-64-v}}
+  // expected-error @below {{is on "cpu", which is no target}}
   strata.stage @s0 on "cpu" layers 0 to 1 embedding {
   }
 }

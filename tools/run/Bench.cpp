@@ -9,6 +9,7 @@
 #include "runtime/Strata.h"
 #include "runtime/plan/PlanFile.h"
 #include "tools/run/Commands.h"
+#include "tools/run/EngineFlags.h"
 #include "tools/run/Interrupt.h"
 #include "tools/run/OptionChecks.h"
 #include "tools/run/ProgressBar.h"
@@ -23,7 +24,7 @@ struct Options {
   uint32_t generate = 128;
   uint32_t batch = 1;
   uint32_t repeat = 5;
-  uint32_t threads = 0;
+  EngineFlags engine;
   uint64_t randomWeightsSeed = 0;
   CLI::Option *promptOption = nullptr;
   CLI::Option *generateOption = nullptr;
@@ -107,7 +108,8 @@ Status bench(Options options) {
   }
   uint64_t tokens = uint64_t(std::max(options.prompt, options.generate)) + 1;
   EngineOptions engineOptions{
-      .threads = options.threads, .sequences = options.batch, .kvTokens = tokens * options.batch};
+      .sequences = options.batch, .kvTokens = tokens * options.batch};
+  options.engine.apply(engineOptions);
   if (options.randomWeightsOption->count() > 0)
     engineOptions.randomWeightsSeed = options.randomWeightsSeed;
   STRATA_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
@@ -181,8 +183,7 @@ Action addBench(CLI::App &command) {
   options->randomWeightsOption = command.add_option("--random-weights", options->randomWeightsSeed,
                                                     "Fill a plan without weights from this seed");
   options->randomWeightsOption->check(wholeNumber);
-  command.add_option("--threads", options->threads, "Threads; 0: one a core")
-      ->capture_default_str();
+  options->engine.addTo(command);
   command.add_flag("--json", options->json, "Print one JSON object");
   return [options] { return bench(*options); };
 }

@@ -11,6 +11,7 @@
 #include "runtime/checkpoint/ChatTemplateFile.h"
 #include "runtime/plan/PlanFile.h"
 #include "tools/run/Commands.h"
+#include "tools/run/EngineFlags.h"
 #include "tools/run/Completion.h"
 #include "tools/run/Interrupt.h"
 #include "tools/run/LineReader.h"
@@ -35,7 +36,7 @@ struct Options {
   CLI::Option *templateOption = nullptr;
   uint32_t maxTokens = 1024;
   SamplingFlags sampling;
-  uint32_t threads = 0;
+  EngineFlags engine;
   bool json = false;
 };
 
@@ -164,7 +165,8 @@ Status chat(const Options &options) {
     STRATA_ASSIGN_OR_RETURN(std::shared_ptr<const PlanFile> plan, PlanFile::open(options.plan));
     context = plan->plan().max_context();
   }
-  EngineOptions engineOptions{.threads = options.threads, .sequences = 1, .kvTokens = context};
+  EngineOptions engineOptions{.sequences = 1, .kvTokens = context};
+  options.engine.apply(engineOptions);
   STRATA_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
                           Engine::create(options.plan, engineOptions));
   STRATA_ASSIGN_OR_RETURN(chat::ChatPrompt prompt, openTemplate(options, *engine));
@@ -217,8 +219,7 @@ Action addChat(CLI::App &command) {
       ->check(CLI::Range(1u, UINT32_MAX))
       ->capture_default_str();
   options->sampling.addTo(command);
-  command.add_option("--threads", options->threads, "Threads; 0: one a core")
-      ->capture_default_str();
+  options->engine.addTo(command);
   command.add_flag("--json", options->json, "Print one JSON object a reply");
   return [options] { return chat(*options); };
 }

@@ -11,6 +11,7 @@
 #include "runtime/Strata.h"
 #include "runtime/plan/PlanFile.h"
 #include "tools/run/Commands.h"
+#include "tools/run/EngineFlags.h"
 #include "tools/run/Completion.h"
 #include "tools/run/Interrupt.h"
 #include "tools/run/Prompt.h"
@@ -24,7 +25,7 @@ struct Options {
   Prompt prompt;
   uint32_t maxTokens = 128;
   SamplingFlags sampling;
-  uint32_t threads = 0;
+  EngineFlags engine;
   bool json = false;
 };
 
@@ -63,10 +64,10 @@ Status generate(const Options &options) {
   }
   // The state that this one sequence needs, and no more.
   EngineOptions engineOptions{
-      .threads = options.threads,
       .sequences = 1,
       .kvTokens = std::clamp<uint64_t>(uint64_t(prompt.size()) + options.maxTokens, 1, context),
       .trace = options.json};
+  options.engine.apply(engineOptions);
   STRATA_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
                           Engine::create(options.plan, engineOptions));
   double bootSeconds = secondsSince(started);
@@ -103,8 +104,7 @@ Action addGenerate(CLI::App &command) {
       ->check(CLI::Range(1u, UINT32_MAX))
       ->capture_default_str();
   options->sampling.addTo(command);
-  command.add_option("--threads", options->threads, "Threads; 0: one a core")
-      ->capture_default_str();
+  options->engine.addTo(command);
   command.add_flag("--json", options->json, "Print one JSON object at the end");
   return [options] { return generate(*options); };
 }

@@ -5,6 +5,7 @@
 #include "runtime/Strata.h"
 #include "runtime/plan/PlanFile.h"
 #include "tools/run/Commands.h"
+#include "tools/run/EngineFlags.h"
 #include "tools/run/ProgressBar.h"
 #include "tools/run/Prompt.h"
 #include "tools/run/TensorFile.h"
@@ -16,7 +17,7 @@ struct Options {
   std::string plan;
   std::vector<int32_t> ids;
   std::string output;
-  uint32_t threads = 0;
+  EngineFlags engine;
 };
 
 /// What the engine's sink is handed: it cannot return a Status, so the first failure waits here.
@@ -44,7 +45,8 @@ Status logits(const Options &options) {
                        options.ids.size(), plan->plan().max_context());
   }
   EngineOptions engineOptions{
-      .threads = options.threads, .sequences = 1, .kvTokens = options.ids.size()};
+      .sequences = 1, .kvTokens = options.ids.size()};
+  options.engine.apply(engineOptions);
   STRATA_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
                           Engine::create(options.plan, engineOptions));
   STRATA_ASSIGN_OR_RETURN(std::unique_ptr<TensorFile> file,
@@ -67,8 +69,7 @@ Action addLogits(CLI::App &command) {
       .add_option("-o,--output", options->output,
                   "Safetensors file to write: tensor `logits`, F32 [positions, vocabulary]")
       ->required();
-  command.add_option("--threads", options->threads, "Threads; 0: one a core")
-      ->capture_default_str();
+  options->engine.addTo(command);
   return [options] { return logits(*options); };
 }
 

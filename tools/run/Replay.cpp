@@ -10,6 +10,7 @@
 #include "runtime/plan/PlanFile.h"
 #include "runtime/schedule/Replay.h"
 #include "tools/run/Commands.h"
+#include "tools/run/EngineFlags.h"
 #include "tools/run/OptionChecks.h"
 
 namespace strata::run {
@@ -18,14 +19,14 @@ namespace {
 struct Options {
   std::string plan;
   std::string trace;
-  uint32_t threads = 0;
+  EngineFlags engine;
   std::optional<uint64_t> shuffleBlocksSeed;
   bool json = false;
 };
 
 Status replayTrace(const Options &options) {
   EngineOptions engineOptions;
-  engineOptions.threads = options.threads;
+  options.engine.apply(engineOptions);
   engineOptions.shuffleBlocksSeed = options.shuffleBlocksSeed;
   STRATA_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
                           Engine::create(options.plan, engineOptions));
@@ -73,8 +74,7 @@ Action addReplay(CLI::App &command) {
                   "JSON lines, one request each: arrival, prompt or prompt_length, max_tokens, "
                   "sampling, cancel")
       ->required();
-  command.add_option("--threads", options->threads, "Threads; 0: one a core")
-      ->capture_default_str();
+  options->engine.addTo(command);
   command
       .add_option("--shuffle-blocks", options->shuffleBlocksSeed,
                   "Seed of a random order in which state blocks are handed out")

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "codegen/cpu/KernelTable.h"
+#include "codegen/kernels/Signatures.h"
 #include "runtime/plan/PlanAccess.h"
 
 namespace strata::run {
@@ -21,7 +21,7 @@ double partRead(const fb::Stage &stage, const fb::Command &command, uint32_t row
   std::string_view kernel = stage.kernels()->Get(command.kernel())->name()->string_view();
   if (!kernel.starts_with("expert_"))
     return 1;
-  const cpu::Signature &signature = *cpu::findSignature(kernel);
+  const KernelSignature &signature = *findSignature(kernel);
   auto constant = [&](std::string_view name) {
     for (uint32_t i = 0; i < signature.slots.size(); ++i)
       if (signature.slots[i].name == name)

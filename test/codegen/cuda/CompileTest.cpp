@@ -13,7 +13,9 @@ class CudaCompile : public testing::TestWithParam<const CudaTarget *> {};
 TEST_P(CudaCompile, EveryKernel) {
   std::vector<Specialisation> all;
   for (const std::string &kernel : kernelNames())
-    all.push_back(sampleSpecialisation(kernel, 2));
+    for (uint64_t rows : {2, 20, 200})
+      if (Specialisation each = sampleSpecialisation(kernel, rows); all.empty() || each != all.back())
+        all.push_back(each);
   Result<std::vector<uint8_t>> cubin = compileModuleAnew(moduleSource(all, *GetParam()), *GetParam());
   ASSERT_TRUE(cubin.isOk()) << cubin.status().toString();
   ASSERT_GT(cubin->size(), 1000u);

@@ -29,7 +29,11 @@ TEST(CudaKernelTable, GridsCoverTheBucket) {
   EXPECT_EQ(one.gridX, 129u); // 514 outputs, four a block
   EXPECT_EQ(one.gridY, 1u);
   EXPECT_EQ(one.rows, 1u);
-  LaunchShape many = launchShape("linear.bf16", 21, sampleConstant);
+  LaunchShape tiles = launchShape("linear.bf16", 200, sampleConstant);
+  EXPECT_EQ(tiles.gridX, 5u); // 514 outputs, 128 a tile
+  EXPECT_EQ(tiles.gridY, 2u);
+  EXPECT_EQ(tiles.rows, 128u);
+  LaunchShape many = launchShape("linear.q8_0", 21, sampleConstant);
   EXPECT_EQ(many.gridY, 3u); // eight rows a block
   EXPECT_EQ(many.rows, 8u);
   EXPECT_EQ(launchShape("linear.bf16", 3, sampleConstant).rows, 4u);

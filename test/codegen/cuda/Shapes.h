@@ -18,7 +18,7 @@ inline uint64_t sampleConstant(std::string_view name) {
       {"layer", 3},
       {"heads", 6},
       {"head_width", 128},
-      {"scratch_stride", 0},
+      {"scratch_stride", 8000},
       {"columns", 768},
       {"outputs", 514},
       {"accumulate", 1},
@@ -33,6 +33,7 @@ inline uint64_t sampleConstant(std::string_view name) {
       {"key_width", 64},
       {"value_width", 96},
       {"window", 40},
+      {"context", 200},
   };
   return values.at(name);
 }

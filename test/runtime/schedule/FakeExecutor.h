@@ -23,7 +23,9 @@ public:
   uint32_t stages() const override { return config_.stages; }
   Status submit(const Step &step) override;
   Status wait(StepResult &result) override;
-  std::span<const float> logits() const override { return {logits_.data(), logitsSize_}; }
+  Result<std::span<const float>> logits() override {
+    return std::span<const float>(logits_.data(), logitsSize_);
+  }
   uint32_t blockCount(uint32_t group) const override { return config_.groups[group].blocks; }
 
   /// From now on the sequence of this slot reports a non-finite layer.

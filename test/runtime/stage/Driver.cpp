@@ -85,7 +85,7 @@ void Driver::runHead(uint32_t bucket, const std::vector<int32_t> &rows) {
 }
 
 std::vector<float> Driver::logits(uint32_t row) const {
-  auto begin = executor_->logits().begin() + row * M::vocabulary;
+  auto begin = executor_->logits()->begin() + row * M::vocabulary;
   return {begin, begin + M::vocabulary};
 }
 

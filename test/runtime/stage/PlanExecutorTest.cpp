@@ -79,7 +79,7 @@ TEST_F(PlanExecutorTest, EveryBucketGivesTheSameBits) {
   // Chunks of four by the body alone, then heads over its rows: the residual stays in place.
   for (size_t i = 0; i < text.size(); i += 4) {
     driver.run(R4S1, {{2, {text.begin() + int64_t(i), text.begin() + int64_t(i) + 4}}});
-    EXPECT_TRUE(driver.executor().logits().empty());
+    EXPECT_TRUE(driver.executor().logits()->empty());
     for (int32_t row : {0, 3}) {
       driver.runHead(H1, {row});
       EXPECT_EQ(driver.logits(0), expected[i + size_t(row)]);

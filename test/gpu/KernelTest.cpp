@@ -1,0 +1,341 @@
+// Every CUDA kernel against the CPU's, which are held to references in F64, on random inputs: at one
+// row, an odd number, one below the bucket, the bucket, and one above (in a bucket of its own). Runs
+// on a GPU, by test/gpu/run.
+#include <cmath>
+#include <map>
+#include <random>
+#include <set>
+
+#include <flatbuffers/flatbuffers.h>
+#include <gtest/gtest.h>
+
+#include "codegen/cpu/KernelTable.h"
+#include "codegen/cuda/compile/Nvrtc.h"
+#include "codegen/cuda/compile/Program.h"
+#include "runtime/base/CheckedMath.h"
+#include "runtime/checkpoint/WeightTypeTable.h"
+#include "runtime/device/cuda/CudaDevice.h"
+#include "runtime/stage/RandomWeights.h"
+#include "test/codegen/cuda/Shapes.h"
+
+namespace strata::cuda {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+constexpr uint64_t buckets[] = {1, 12, 13, 140};
+constexpr uint32_t sequences = 3, poolBlocks = 27;
+
+std::mt19937_64 random(1);
+float normal() { return std::normal_distribution<float>()(random); }
+
+template <class T> Bytes bytesOf(const std::vector<T> &values) {
+  auto bytes = std::as_bytes(std::span(values));
+  return {bytes.begin(), bytes.end()};
+}
+
+Bytes floats(uint64_t count) {
+  std::vector<float> values(count);
+  for (float &value : values)
+    value = normal();
+  return bytesOf(values);
+}
+
+/// Blocks of a weight type whose values are of the size that a model's are.
+Bytes weights(std::string_view type, uint64_t rows, uint64_t columns) {
+  uint64_t bytes = *findWeightType(type)->bytesFor(rows * columns);
+  flatbuffers::FlatBufferBuilder builder;
+  std::vector<uint64_t> shape = {rows, columns};
+  builder.Finish(fb::CreateWeightDirect(builder, "weight", std::string(type).c_str(), "rows", &shape,
+                                        0, 0, bytes));
+  Bytes result(bytes);
+  Status status =
+      fillRandomWeight(*flatbuffers::GetRoot<fb::Weight>(builder.GetBufferPointer()), 7, result);
+  EXPECT_TRUE(status.isOk()) << status.toString();
+  return result;
+}
+
+/// One invocation: what lies in each slot, the same for both devices.
+struct Invocation {
+  const KernelSignature *signature;
+  std::string kernel;
+  uint64_t rows, valid;
+  std::vector<Bytes> memory; ///< Empty for constants.
+  Bytes counts;              ///< The step's valid rows.
+
+  std::string part(uint32_t index) const {
+    std::string rest = kernel;
+    for (; index > 0; --index)
+      rest = rest.substr(rest.find('.') + 1);
+    return rest.substr(0, rest.find('.'));
+  }
+  uint64_t constant(std::string_view name) const { return sampleConstant(name); }
+  Bytes content(const SlotSpec &slot) const;
+  Bytes buffer(std::string_view name) const;
+  Bytes field(std::string_view name) const;
+};
+
+Bytes Invocation::buffer(std::string_view name) const {
+  std::string_view family = signature->family;
+  if (family == "linear")
+    return floats(rows * constant(name == "x" ? "columns" : "outputs"));
+  if (family == "attention")
+    return floats(rows * constant("query_heads") *
+                  constant(name == "q" ? "key_width" : "value_width"));
+  if (family == "rope" || family == "rms_norm_heads")
+    return floats(rows * constant("heads") * constant("head_width"));
+  if (family != "sample")
+    return floats(rows * constant("width"));
+  std::vector<float> logits(rows * constant("vocabulary"));
+  for (float &logit : logits) // few values, so that many are equal
+    logit = std::round(4 * normal()) / 2;
+  return bytesOf(logits);
+}
+
+Bytes Invocation::field(std::string_view name) const {
+  std::vector<int32_t> values;
+  auto fill = [&](uint64_t count, auto valueAt) {
+    for (uint64_t i = 0; i < count; ++i)
+      values.push_back(int32_t(valueAt(i)));
+    return bytesOf(values);
+  };
+  auto fillFloats = [&](std::initializer_list<float> each) {
+    return bytesOf(std::vector<float>(each));
+  };
+  if (name == "row_id")
+    return fill(rows, [&](uint64_t i) {
+      return i % 4 == 1 ? -1 : i % 7 == 5 ? int(constant("vocabulary")) : int(random() % 1000);
+    });
+  if (name == "row_sequence" || name == "head_sequence")
+    return fill(rows, [&](uint64_t i) { return i * sequences / rows; });
+  if (name == "row_position")
+    return fill(rows, [](uint64_t i) { return 17 * i % 143; }); // each once
+  if (name == "head_row")
+    return fill(rows, [&](uint64_t i) { return rows - 1 - i; });
+  if (name == "sequence_slot")
+    return fill(sequences, [](uint64_t i) { return 2 - i; });
+  if (name == "last_id")
+    return fill(sequences, [](uint64_t i) { return 11 * i + 5; });
+  if (name == "sequence_length")
+    return fill(sequences, [](uint64_t i) { return 90 * i + 3; });
+  if (name == "block_table")
+    return fill(sequences * constant("max_blocks"),
+                [](uint64_t i) { return (i * 10 + 4) % poolBlocks; });
+  if (name == "top_k")
+    return fill(sequences, [](uint64_t i) { return i == 1 ? 40 : 0; });
+  if (name == "temperature")
+    return fillFloats({0.0f, 0.8f, 1.3f});
+  if (name == "top_p")
+    return fillFloats({1.0f, 0.9f, 0.7f});
+  if (name == "min_p")
+    return fillFloats({0.0f, 0.02f, 0.0f});
+  if (name == "seed")
+    return bytesOf(std::vector<uint64_t>{1, 22, 333});
+  if (name == "repetition_penalty")
+    return fillFloats({1.2f, 1.0f, 1.3f});
+  if (name == "presence_penalty")
+    return fillFloats({0.1f, 0.0f, 0.0f});
+  if (name == "frequency_penalty")
+    return fillFloats({0.0f, 0.0f, 0.2f});
+  if (name == "penalty_window")
+    return fill(sequences, [](uint64_t i) { return i == 2 ? 70 : 0; });
+  if (name == "history")
+    return fill(sequences * constant("context"), [&](uint64_t) { return random() % 1000; });
+  if (name == "bias_count")
+    return fill(sequences, [](uint64_t i) { return 40 * i; });
+  if (name == "bias_id") // many of them several times, some outside the vocabulary
+    return fill(sequences * 512, [&](uint64_t) { return random() % 40 * 26; });
+  if (name == "bias_value")
+    return floats(sequences * 512);
+  if (name == "is_masked")
+    return fill(sequences, [](uint64_t i) { return i == 2; });
+  if (name == "mask")
+    return fill(sequences * ((constant("vocabulary") + 31) / 32),
+                [&](uint64_t) { return random(); });
+  if (name == "nonfinite_layer")
+    return fill(sequences, [](uint64_t) { return -1; });
+  return fill(rows * 20, [](uint64_t) { return 77; }); // results, a report of twenty at most
+}
+
+Bytes Invocation::content(const SlotSpec &slot) const {
+  using enum fb::SlotKind;
+  switch (slot.kind) {
+  case Buffer:
+    return buffer(slot.name);
+  case Weight:
+    if (slot.name == "weight" && signature->family == "linear")
+      return weights(part(1), constant("outputs"), constant("columns"));
+    if (slot.name == "table")
+      return weights(part(1), constant("vocabulary"), constant("width"));
+    return floats(slot.name == "bias" ? constant("outputs") : 768);
+  case State: {
+    std::string type = part(slot.name == "v" ? 2 : 1);
+    return weights(type, poolBlocks * constant("block_stride") / findWeightType(type)->blockBytes, 1);
+  }
+  case Step:
+  case Table:
+  case Out:
+    return field(slot.name);
+  default:
+    return {};
+  }
+}
+
+/// Runs the CPU's kernel in place.
+void runOnCpu(Invocation &invocation) {
+  cpu::KernelFunction kernel = cpu::findKernel(invocation.kernel, cpu::Isa::X86_64_v3);
+  ASSERT_NE(kernel, nullptr) << invocation.kernel;
+  uint64_t width = invocation.signature->family == "linear"   ? sampleConstant("columns")
+                   : invocation.signature->family == "sample" ? sampleConstant("vocabulary")
+                                                              : 0;
+  Bytes scratch(cpu::scratchBytes(invocation.kernel, width) + 64);
+  std::vector<uint64_t> slots;
+  for (size_t i = 0; i < invocation.memory.size(); ++i) {
+    const SlotSpec &slot = invocation.signature->slots[i];
+    slots.push_back(slot.kind == fb::SlotKind::Constant ? sampleConstant(slot.name)
+                    : slot.kind == fb::SlotKind::Scratch
+                        ? reinterpret_cast<uint64_t>(scratch.data())
+                        : reinterpret_cast<uint64_t>(invocation.memory[i].data()));
+  }
+  uint64_t items = invocation.valid;
+  if (invocation.signature->family == "attention")
+    items *= sampleConstant("query_heads");
+  if (invocation.signature->family == "linear")
+    items = ceilDiv(sampleConstant("outputs"), uint64_t(linearItemOutputs));
+  kernel(slots.data(), 0, uint32_t(items), 0);
+}
+
+bool holdsFloats(const SlotSpec &slot) {
+  return slot.kind == fb::SlotKind::Buffer || slot.name.ends_with("log_probability");
+}
+
+class CudaKernels : public testing::Test {
+protected:
+  void SetUp() override {
+    for (const std::string &kernel : kernelNames())
+      for (uint64_t rows : buckets)
+        if (Specialisation each = sampleSpecialisation(kernel, rows);
+            std::find(specialisations_.begin(), specialisations_.end(), each) ==
+            specialisations_.end())
+          specialisations_.push_back(each);
+    auto device = createCudaDevice("cuda:0", 0, "cuda:sm_90", {});
+    ASSERT_TRUE(device.isOk()) << device.status().toString();
+    device_ = std::move(*device);
+    auto code = compileModule(moduleSource(specialisations_, cudaSm90), cudaSm90);
+    ASSERT_TRUE(code.isOk()) << code.status().toString();
+    Status loaded = device_->loadModule(std::as_bytes(std::span(*code)));
+    ASSERT_TRUE(loaded.isOk()) << loaded.toString();
+    auto memory = device_->allocate("the test", memoryBytes);
+    ASSERT_TRUE(memory.isOk()) << memory.status().toString();
+    memory_ = *memory;
+  }
+
+  /// Runs the GPU's kernel; memory comes back in `invocation`.
+  Status runOnGpu(Invocation &invocation);
+
+  static constexpr uint64_t memoryBytes = 64 << 20;
+  std::vector<Specialisation> specialisations_;
+  std::unique_ptr<Device> device_;
+  std::byte *memory_ = nullptr;
+  uint32_t launches_ = 0;
+};
+
+Status CudaKernels::runOnGpu(Invocation &invocation) {
+  DeviceCommand command;
+  command.op = command.kernel = invocation.kernel;
+  std::vector<std::byte *> places;
+  uint64_t at = 0;
+  auto place = [&](const Bytes &bytes) -> Result<std::byte *> {
+    std::byte *to = memory_ + at;
+    at += alignUp(bytes.size(), 256);
+    EXPECT_LE(at, memoryBytes);
+    STRATA_RETURN_IF_ERROR(device_->write(to, bytes));
+    return to;
+  };
+  for (size_t i = 0; i < invocation.memory.size(); ++i) {
+    const SlotSpec &slot = invocation.signature->slots[i];
+    places.push_back(nullptr);
+    if (slot.kind == fb::SlotKind::Constant || slot.kind == fb::SlotKind::Scratch) {
+      uint64_t value = slot.kind == fb::SlotKind::Scratch ? 0 : sampleConstant(slot.name);
+      if (slot.kind == fb::SlotKind::Scratch && invocation.signature->family == "sample") {
+        STRATA_ASSIGN_OR_RETURN(std::byte * scratch,
+                                place(Bytes(invocation.rows * sampleConstant("scratch_stride"))));
+        value = reinterpret_cast<uint64_t>(scratch);
+      }
+      command.slots.push_back(value);
+      continue;
+    }
+    STRATA_ASSIGN_OR_RETURN(places.back(), place(invocation.memory[i]));
+    command.slots.push_back(reinterpret_cast<uint64_t>(places.back()));
+  }
+  STRATA_ASSIGN_OR_RETURN(std::byte * counts, place(invocation.counts));
+  command.validRows = reinterpret_cast<uint64_t>(counts);
+  Specialisation wanted = sampleSpecialisation(invocation.kernel, invocation.rows);
+  auto found = std::find(specialisations_.begin(), specialisations_.end(), wanted);
+  LaunchShape shape = launchShape(invocation.kernel, invocation.rows, sampleConstant);
+  command.code = {functionName(uint32_t(found - specialisations_.begin())), uint32_t(shape.gridX),
+                  uint32_t(shape.gridY), shape.threads, shape.sharedBytes};
+  STRATA_ASSIGN_OR_RETURN(LineId line, device_->prepare(invocation.kernel, {command}));
+  Timeline ended;
+  DeviceLaunch launch{.line = line, .signals = {{&ended, 1}}};
+  STRATA_RETURN_IF_ERROR(device_->enqueue(launch));
+  STRATA_ASSIGN_OR_RETURN(bool isReached, device_->wait({&ended, 1}, std::chrono::seconds(20)));
+  if (!isReached)
+    return makeError(StatusCode::DeadlineExceeded, "the kernel does not end");
+  for (size_t i = 0; i < places.size(); ++i)
+    if (places[i])
+      STRATA_RETURN_IF_ERROR(device_->read(invocation.memory[i], places[i]));
+  return {};
+}
+
+/// Every byte agrees, but floats that the CPU's kernel has written: those within a tolerance.
+void compare(const Invocation &before, const Invocation &gpu, const Invocation &cpu) {
+  for (size_t i = 0; i < cpu.memory.size(); ++i) {
+    const SlotSpec &slot = cpu.signature->slots[i];
+    const Bytes &found = gpu.memory[i], &wanted = cpu.memory[i];
+    if (!holdsFloats(slot)) {
+      ASSERT_EQ(found, wanted) << "slot " << slot.name;
+      continue;
+    }
+    for (size_t at = 0; at + 4 <= wanted.size(); at += 4) {
+      float a, b, old;
+      std::memcpy(&a, &found[at], 4);
+      std::memcpy(&b, &wanted[at], 4);
+      std::memcpy(&old, &before.memory[i][at], 4);
+      if (std::memcmp(&a, &b, 4) == 0 || (std::isnan(a) && std::isnan(b)))
+        continue;
+      ASSERT_NE(std::memcmp(&b, &old, 4), 0)
+          << "slot " << slot.name << " was written at " << at / 4 << ", past the valid rows";
+      ASSERT_LE(std::fabs(a - b), 2e-5f + 2e-5f * std::fabs(b))
+          << "slot " << slot.name << " at " << at / 4;
+    }
+  }
+}
+
+TEST_F(CudaKernels, GiveTheCpusResults) {
+  std::set<std::string> run;
+  for (const std::string &kernel : kernelNames())
+    for (uint64_t rows : buckets) {
+      std::set<uint64_t> valids = {1, std::min<uint64_t>(5, rows), rows - (rows > 1), rows};
+      for (uint64_t valid : valids) {
+        SCOPED_TRACE(fmt::format("{} in a bucket of {} with {} rows", kernel, rows, valid));
+        Invocation before{findSignature(kernel), kernel, rows, valid, {}, {}};
+        for (const SlotSpec &slot : before.signature->slots) {
+          before.memory.push_back(before.content(slot));
+          if (slot.name == "valid_rows" || slot.name == "valid_head_rows")
+            before.memory.back() = bytesOf(std::vector<uint32_t>{uint32_t(valid)});
+        }
+        before.counts = bytesOf(std::vector<uint32_t>{uint32_t(valid)});
+        Invocation gpu = before, cpu = before;
+        runOnCpu(cpu);
+        Status status = runOnGpu(gpu);
+        ASSERT_TRUE(status.isOk()) << status.toString();
+        compare(before, gpu, cpu);
+        run.insert(kernel);
+      }
+    }
+  EXPECT_EQ(run.size(), kernelNames().size());
+}
+
+} // namespace
+} // namespace strata::cuda

@@ -1,0 +1,22 @@
+#include "tools/run/EngineFlags.h"
+
+namespace strata::run {
+
+void EngineFlags::addTo(CLI::App &command) {
+  command.add_option("--threads", threads, "Threads of a CPU's stages; 0: one a core")
+      ->capture_default_str();
+  command
+      .add_option("--devices", devices,
+                  "Devices, one a stage: cpu, cuda:INDEX or cuda:UUID (default: the plan's)")
+      ->delimiter(',');
+  command.add_flag("--no-graphs", noGraphs,
+                   "Launch a GPU's kernels one by one: slower, and an error names its op");
+}
+
+void EngineFlags::apply(EngineOptions &options) const {
+  options.threads = threads;
+  options.devices = devices;
+  options.useGraphs = !noGraphs;
+}
+
+} // namespace strata::run
