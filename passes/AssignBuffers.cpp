@@ -148,8 +148,8 @@ private:
         buffers.push_back(pack.getBuffers()[assignment.bufferOf(value)]);
       DispatchOp::create(builder, op->getLoc(), invocation.getKernelAttr(), buffers,
                          invocation.getSlots(), invocation.getItems(), invocation.getGridAttr(),
-                         invocation.getLabelAttr(),
-                         invocation.getLayerAttr(), invocation.getLogitsAttr());
+                         invocation.getLabelAttr(), invocation.getLayerAttr(),
+                         invocation.getLogitsAttr());
     }
     for (Operation *op : llvm::reverse(old))
       op->erase();

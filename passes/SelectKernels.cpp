@@ -39,8 +39,8 @@ class BlockLowering {
 public:
   BlockLowering(OpBuilder &builder, StageOp stage, const KernelLibrary &library, int64_t layer,
                 std::string unit, DenseMap<Value, Value> &renamed)
-      : builder(builder), stage(stage), library(library), layer(layer),
-        unit(std::move(unit)), renamed(renamed) {}
+      : builder(builder), stage(stage), library(library), layer(layer), unit(std::move(unit)),
+        renamed(renamed) {}
 
   /// `residual` is the block's value at offset 0 of the arena when it begins, or null; `leaves` the
   /// value that must be there when it ends, or null.
@@ -133,8 +133,9 @@ LogicalResult BlockLowering::run(Block &block, Value residualIn, Value leavesOut
   // The value that leaves was made elsewhere: move it to where the next layer looks.
   bool failedSlots = false;
   Operation *end = &block.back();
-  Value moved = invoke(end, selectCopy(leaves, {stage, library, layer, false}), {renamed.lookup(leaves)}, -1,
-                       /*carries=*/true, failedSlots);
+  Value moved =
+      invoke(end, selectCopy(leaves, {stage, library, layer, false}), {renamed.lookup(leaves)}, -1,
+             /*carries=*/true, failedSlots);
   renamed[leaves] = moved;
   return failure(failedSlots);
 }
@@ -184,8 +185,9 @@ LogicalResult BlockLowering::emit(Operation *op, Selection selection, Value resu
     Value target = selection.inputs[selection.inPlace];
     tied = selection.inPlace;
     if (!diesAt(target, at))
-      inputs[tied] = invoke(op, selectCopy(target, {stage, library, layer, gathered.contains(target)}), {inputs[tied]}, -1,
-                            false, failedSlots);
+      inputs[tied] =
+          invoke(op, selectCopy(target, {stage, library, layer, gathered.contains(target)}),
+                 {inputs[tied]}, -1, false, failedSlots);
     else if (atOffsetZero.contains(target))
       atOffsetZero.insert(result);
   } else if (selection.mayReuse) {
@@ -249,9 +251,9 @@ struct SelectKernelsPass
     for (StageOp stage : model.getOps<StageOp>()) {
       auto library = KernelLibrary::of(stage.getDevice().str());
       if (!library)
-        return stage.emitOpError() << "is on " << stage.getDeviceAttr()
-                                   << ", which is no target; known: "
-                                   << KernelLibrary::knownTargets();
+        return stage.emitOpError()
+               << "is on " << stage.getDeviceAttr()
+               << ", which is no target; known: " << KernelLibrary::knownTargets();
       int64_t fused = 0;
       stage.setScratch(0);
       for (ForwardOp forward : stage.getOps<ForwardOp>())
@@ -268,8 +270,8 @@ struct SelectKernelsPass
   }
 
 private:
-  LogicalResult lowerForward(ModelOp model, StageOp stage, const KernelLibrary &library, ForwardOp forward,
-                             int64_t &fused) {
+  LogicalResult lowerForward(ModelOp model, StageOp stage, const KernelLibrary &library,
+                             ForwardOp forward, int64_t &fused) {
     Block &block = forward.getBlock();
     SmallVector<Operation *> old;
     for (Operation &op : block)
@@ -304,8 +306,8 @@ private:
   }
 
   /// Ports and carried rows stand between the layers.
-  LogicalResult lowerPort(OpBuilder &builder, StageOp stage, const KernelLibrary &library, Operation *op,
-                          DenseMap<Value, Value> &renamed) {
+  LogicalResult lowerPort(OpBuilder &builder, StageOp stage, const KernelLibrary &library,
+                          Operation *op, DenseMap<Value, Value> &renamed) {
     if (auto carried = dyn_cast<CarriedOp>(op)) {
       renamed[carried.getResult()] = builder.clone(*op)->getResult(0);
       return success();
@@ -327,8 +329,9 @@ private:
     int64_t number = arrives ? stage.getFirstLayer() - 1 : stage.getEndLayer();
     auto invocation = InvokeOp::create(
         builder, op->getLoc(), arrives ? TypeRange(selection.result) : TypeRange(), kernel, inputs,
-        *slots, selection.items, arrives ? SmallVector<int64_t>{-1} : SmallVector<int64_t>{}, gridAttr(builder, selection),
-        arrives ? "receive" : "send", number, /*carries=*/arrives, /*logits=*/false);
+        *slots, selection.items, arrives ? SmallVector<int64_t>{-1} : SmallVector<int64_t>{},
+        gridAttr(builder, selection), arrives ? "receive" : "send", number, /*carries=*/arrives,
+        /*logits=*/false);
     if (arrives)
       renamed[op->getResult(0)] = invocation.getResult(0);
     return success();

@@ -58,15 +58,14 @@ bool leadsTheRightWay(StageOp stage, const SlotSpec &spec, PortSlotAttr slot) {
 
 LogicalResult verifyDispatch(StageOp stage, DispatchOp dispatch, ArenaOp arena, int64_t position) {
   StringRef kernel = kernelName(dispatch.getKernel());
-  const KernelSignature *signature =
-      findSignature(std::string_view(kernel.data(), kernel.size()));
+  const KernelSignature *signature = findSignature(std::string_view(kernel.data(), kernel.size()));
   bool unknown = !signature && isDryRun(dispatch);
   if (!unknown && (!signature || signature->slots.size() != dispatch.getSlots().size()))
     return dispatch.emitOpError() << "fills " << dispatch.getSlots().size() << " slots of kernel "
                                   << dispatch.getKernelAttr() << ", which takes "
                                   << (signature ? signature->slots.size() : 0);
-  for (auto [spec, slot] : llvm::zip(unknown ? std::span<const SlotSpec>() : signature->slots,
-                                     dispatch.getSlots())) {
+  for (auto [spec, slot] :
+       llvm::zip(unknown ? std::span<const SlotSpec>() : signature->slots, dispatch.getSlots())) {
     StringRef name(spec.name.data(), spec.name.size());
     auto port = dyn_cast<PortSlotAttr>(slot);
     if (!fits(spec, slot) || (port && !leadsTheRightWay(stage, spec, port)))

@@ -9,6 +9,27 @@
 
 namespace strata {
 
+/// dot(query, key), 16 bytes of the key at a time where it lies at a multiple of 16.
+template <class T, uint32_t Width> inline float dotKey(const float *query, const uint8_t *key) {
+  constexpr uint32_t together = sizeof(uint4) / T::blockBytes;
+  float score = 0;
+  if (Width % together == 0 && reinterpret_cast<uint64_t>(key) % sizeof(uint4) == 0) {
+#pragma unroll 8
+    for (uint32_t i = 0; i < Width; i += together) {
+      uint4 pack = *reinterpret_cast<const uint4 *>(key + i * T::blockBytes);
+      auto *bytes = reinterpret_cast<const uint8_t *>(&pack);
+#pragma unroll
+      for (uint32_t j = 0; j < together; ++j)
+        score = fmaf(query[i + j], loadPlain<T>(bytes + j * T::blockBytes), score);
+    }
+    return score;
+  }
+#pragma unroll 8
+  for (uint32_t i = 0; i < Width; ++i)
+    score = fmaf(query[i], loadPlain<T>(key + i * T::blockBytes), score);
+  return score;
+}
+
 template <class KeyType, class ValueType, class K> inline void attention(const Slots<16> &slots) {
   enum { Q, Keys, Values, Y, BlockTable, RowSequence, RowPosition };
   constexpr uint32_t warps = K::threads / warpThreads;
@@ -48,10 +69,7 @@ template <class KeyType, class ValueType, class K> inline void attention(const S
                            place * K::key_width * KeyType::blockBytes;
       value = slots.pointer<const uint8_t>(Values) + block +
               place * K::value_width * ValueType::blockBytes;
-      score = 0;
-#pragma unroll 8
-      for (uint32_t i = 0; i < K::key_width; ++i)
-        score = fmaf(query[i], loadPlain<KeyType>(key + i * KeyType::blockBytes), score);
+      score = dotKey<KeyType, K::key_width>(query, key);
     }
     float newHighest = fmaxf(highest, warpMaximum(score));
     float correction = expf(highest - newHighest), weight = expf(score - newHighest);

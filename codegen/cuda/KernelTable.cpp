@@ -24,7 +24,9 @@ struct Family {
   LaunchShape (*shape)(std::string_view kernel, uint64_t rows, const Constants &constants);
 };
 
-LaunchShape blockPerRow(std::string_view, uint64_t rows, const Constants &) { return {.gridX = rows, .threads = 256}; }
+LaunchShape blockPerRow(std::string_view, uint64_t rows, const Constants &) {
+  return {.gridX = rows, .threads = 256};
+}
 
 LaunchShape warpPerHead(std::string_view, uint64_t rows, const Constants &constants) {
   return {.gridX = rows, .gridY = constants("heads"), .threads = warp};
@@ -36,9 +38,7 @@ LaunchShape blockPerQueryHead(std::string_view, uint64_t rows, const Constants &
 
 /// Four elements a thread.
 LaunchShape elementwise(std::string_view, uint64_t rows, const Constants &constants) {
-  return {.gridX = rows,
-          .gridY = ceilDiv(constants("width"), uint64_t(1024)),
-          .threads = 256};
+  return {.gridX = rows, .gridY = ceilDiv(constants("width"), uint64_t(1024)), .threads = 256};
 }
 
 /// A block has four outputs of up to eight rows (Linear.cuh), or a tile of many (LinearTile.cuh).
@@ -89,7 +89,9 @@ constexpr auto &weightTypeNames = NamesOf<WeightTypeList>::names;
 
 /// What may follow the family's name, without its dot.
 std::vector<std::string> suffixes(Suffix suffix) {
-  auto all = [](auto &names) { return std::vector<std::string>(std::begin(names), std::end(names)); };
+  auto all = [](auto &names) {
+    return std::vector<std::string>(std::begin(names), std::end(names));
+  };
   switch (suffix) {
   case Suffix::None:
     return {""};
@@ -180,10 +182,9 @@ std::string templateArguments(std::string_view kernel) {
   std::string arguments;
   for (size_t dot = kernel.find('.'); dot != std::string_view::npos;) {
     size_t next = kernel.find('.', dot + 1);
-    std::string_view part = kernel.substr(dot + 1, next == std::string_view::npos
-                                                       ? std::string_view::npos
-                                                       : next - dot - 1);
-    arguments += (isFunction ? camelCase(part) : typeName(part)) + ", ";
+    std::string_view part = kernel.substr(
+        dot + 1, next == std::string_view::npos ? std::string_view::npos : next - dot - 1);
+    arguments += "strata::" + (isFunction ? camelCase(part) : typeName(part)) + ", ";
     dot = next;
   }
   return arguments;

@@ -1,8 +1,8 @@
 // The CUDA kernels by name: which templates there are, and how each is launched.
 //
 // Kernels are templates, specialised to the model's shapes when a plan is compiled. What is here
-// needs no CUDA: passes choose by it, and the loader checks by it that a plan launches its kernels as
-// they were made to be launched.
+// needs no CUDA: passes choose by it, and the loader checks by it that a plan launches its kernels
+// as they were made to be launched.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,8 @@ std::vector<std::string> kernelNames(); ///< Every kernel, by family.
 /// The launch of `kernel` in a bucket that gives it at most `rows` rows. `kernel` must exist.
 LaunchShape launchShape(std::string_view kernel, uint64_t rows, const Constants &constants);
 
-/// Bytes of scratch that one head row of `kernel` needs, a multiple of 64: for `sample`, whose `width`
-/// is the vocabulary, an adjusted logit and a count for each token; 0 for the others.
+/// Bytes of scratch that one head row of `kernel` needs, a multiple of 64: for `sample`, whose
+/// `width` is the vocabulary, an adjusted logit and a count for each token; 0 for the others.
 uint64_t scratchBytes(std::string_view kernel, uint64_t width);
 
 /// Code of one kernel for one set of constants.
@@ -58,9 +58,9 @@ std::vector<uint64_t> constantValues(const KernelSignature &signature, const Slo
   return values;
 }
 
-/// The function's name and the C++ type or types that the template takes, for code generation.
-std::string functionName(uint32_t index); ///< "k3"
-std::string header(std::string_view kernel);
+std::string functionName(uint32_t index);    ///< "k3"
+std::string header(std::string_view kernel); ///< "Linear.cuh"
+/// The types that the template takes before its constants: `strata::F16, strata::BF16, `.
 std::string templateArguments(std::string_view kernel);
 
 } // namespace strata::cuda

@@ -81,7 +81,7 @@ template <class T, class K> inline void linearPacked(const Slots<10> &slots) {
   constexpr uint32_t perRow = K::columns / Pack<T>::elements;
   constexpr uint32_t perThread = (perRow + K::threads - 1) / K::threads;
   // As many as registers allow are loaded ahead; the rest follow turn by turn.
-  constexpr uint32_t turn = perThread < 4 ? perThread : 4;
+  constexpr uint32_t turn = perThread < 7 || K::rows > 2 ? perThread < 4 ? perThread : 4 : 7;
   uint32_t output = blockIdx.x * linearOutputs, row = blockIdx.y * K::rows;
   auto *weight = slots.pointer<const uint4>(Weight);
 

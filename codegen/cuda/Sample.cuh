@@ -2,8 +2,9 @@
 // with the likeliest tokens.
 //
 // One block is one row, and passes over its logits, which lie in the L2 cache: once for the largest
-// and once for the sum, and some thirty times for each order statistic that is asked for (a binary
-// search over the bits of a logit, counting or weighing what is at least as likely). Sums are in F64
+// and once for the sum, a few times for the likeliest tokens and some thirty times for a large
+// top-k or for top-p (a binary search over the bits of a logit, counting or weighing what is at least
+// as likely). Sums are in F64
 // and in an order that the vocabulary alone fixes. It is not the order of the host's sampler, so a
 // draw can differ from the host's where the running sum comes within 1e-13 of its bound.
 #pragma once
@@ -79,7 +80,48 @@ public:
   }
 
   /// The `count` likeliest tokens; there are more.
+  ///
+  /// As many threads as that have seen a token at or above the count'th largest of the threads'
+  /// maxima, so the cut lies there or above. Few tokens do, but where many are equal.
   Cut likeliest(uint32_t count) const {
+    if (count > Threads)
+      return likeliestOfMany(count);
+    uint32_t own = 0;
+    for (uint32_t id = threadIdx.x; id < Vocabulary; id += Threads)
+      if (uint32_t key = keyOf(logits_[id]); key > own)
+        own = key;
+    uint32_t bound = 0;
+    for (uint32_t bit = 0x80000000; bit > 0; bit >>= 1)
+      if (uint32_t(__syncthreads_count(own >= (bound | bit))) >= count)
+        bound |= bit;
+
+    __shared__ uint32_t keys[Threads];
+    __shared__ uint32_t found;
+    if (threadIdx.x == 0)
+      found = 0;
+    __syncthreads();
+    for (uint32_t id = threadIdx.x; id < Vocabulary; id += Threads)
+      if (uint32_t key = keyOf(logits_[id]); key >= bound && key > 0)
+        if (uint32_t place = atomicAdd(&found, 1); place < Threads)
+          keys[place] = key;
+    __syncthreads();
+    uint32_t candidates = found;
+    own = threadIdx.x < candidates && threadIdx.x < Threads ? keys[threadIdx.x] : 0;
+    __syncthreads();
+    if (candidates > Threads || candidates < count)
+      return likeliestOfMany(count);
+    uint32_t key = 0;
+    for (uint32_t bit = 0x80000000; bit > 0; bit >>= 1)
+      if (uint32_t(__syncthreads_count(own >= (key | bit))) >= count)
+        key |= bit;
+    uint32_t above = uint32_t(__syncthreads_count(own > key));
+    uint32_t ties = uint32_t(__syncthreads_count(own == key));
+    if (above + ties == count)
+      return {key, 0x7FFFFFFF};
+    return {key, idOfTie(key, count - above)};
+  }
+
+  Cut likeliestOfMany(uint32_t count) const {
     uint32_t key = highestKey(0xFFFFFFFF, [&](uint32_t least) {
       return total([&](float logit, int32_t) { return uint32_t(keyOf(logit) >= least); }) >= count;
     });

@@ -9,8 +9,7 @@ namespace strata {
 std::optional<KernelLibrary> KernelLibrary::of(std::string_view target) {
   constexpr std::string_view cpuPrefix = "cpu:";
   KernelLibrary library;
-  if (target.starts_with(cpuPrefix) &&
-      cpu::parseIsa(target.substr(cpuPrefix.size()), library.isa_))
+  if (target.starts_with(cpuPrefix) && cpu::parseIsa(target.substr(cpuPrefix.size()), library.isa_))
     return library;
   library.gpu_ = findCudaTarget(target);
   if (!library.gpu_)

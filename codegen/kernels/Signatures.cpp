@@ -58,11 +58,17 @@ constexpr SlotSpec rmsNormHeads[] = {
 // y[row][o] (+)= dot(weight[o], x[row]) + bias[o]. One item is a tile of outputs for all rows: a
 // weight row is dequantised once and used for every row.
 constexpr SlotSpec linear[] = {
-    {"x", Buffer, R},         {"weight", Weight, R},           {"bias", Weight, R, true},
-    {"y", Buffer, RW},        {"valid_rows", Step, R}, // valid_head_rows in the head
-    {"scratch", Scratch, RW, true}, {"scratch_stride", Constant, N}, {"columns", Constant, N},
-    {"outputs", Constant, N}, {"accumulate", Constant, N}, // 1: adds to y (a residual), 0:
-                                                           // overwrites it
+    {"x", Buffer, R},
+    {"weight", Weight, R},
+    {"bias", Weight, R, true},
+    {"y", Buffer, RW},
+    {"valid_rows", Step, R}, // valid_head_rows in the head
+    {"scratch", Scratch, RW, true},
+    {"scratch_stride", Constant, N},
+    {"columns", Constant, N},
+    {"outputs", Constant, N},
+    {"accumulate", Constant, N}, // 1: adds to y (a residual), 0:
+                                 // overwrites it
 };
 
 // Rotates pairs of `rotary_width` elements of each head, from `first` on, by row_position *

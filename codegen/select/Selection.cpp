@@ -155,8 +155,8 @@ public:
         start("linear." + typeName(op, linear.getWeightAttr()), inputs, linear.getResult());
     if (residual)
       s.inPlace = 1;
-    s.items =
-        ItemsAttr::get(context, 0, 0, 0, static_cast<int64_t>(ceilDiv(outputs, int64_t{linearItemOutputs})));
+    s.items = ItemsAttr::get(context, 0, 0, 0,
+                             static_cast<int64_t>(ceilDiv(outputs, int64_t{linearItemOutputs})));
     Filler filler = fill(s);
     filler.buffer("x", 0)
         .weight("weight", linear.getWeightAttr())
@@ -480,10 +480,10 @@ void setGrid(Selection &selection, const KernelLibrary &library) {
   };
   // The rows of the bucket stand in the types; a gather makes fewer than it reads.
   bool byResult = selection.inputs.empty() || selection.kernel == "gather_rows";
-  auto rows = cast<RankedTensorType>(byResult ? selection.result
-                                              : selection.inputs.front().getType());
-  cuda::LaunchShape shape = cuda::launchShape(
-      selection.kernel, static_cast<uint64_t>(rows.getDimSize(0)), constant);
+  auto rows =
+      cast<RankedTensorType>(byResult ? selection.result : selection.inputs.front().getType());
+  cuda::LaunchShape shape =
+      cuda::launchShape(selection.kernel, static_cast<uint64_t>(rows.getDimSize(0)), constant);
   selection.grid = {static_cast<int64_t>(shape.gridX), static_cast<int64_t>(shape.gridY)};
 }
 
@@ -526,9 +526,7 @@ std::string kernelSymbol(const KernelLibrary &library, StringRef kernel) {
   return (StringRef(kind.data(), kind.size()) + "." + kernel).str();
 }
 
-StringRef kernelName(StringRef symbol) {
-  return symbol.split('.').second;
-}
+StringRef kernelName(StringRef symbol) { return symbol.split('.').second; }
 
 FailureOr<SmallVector<Selection, 2>> selectKernels(Operation *op, const SelectionContext &where) {
   Selector selector(op, where);
@@ -593,7 +591,8 @@ Selection selectCopy(Value rows, const SelectionContext &where) {
   s.kernel = "copy_rows";
   s.inputs = {rows};
   s.result = rows.getType();
-  s.items = where.headRows ? ItemsAttr::get(context, 0, 0, 1, 0) : ItemsAttr::get(context, 1, 0, 0, 0);
+  s.items =
+      where.headRows ? ItemsAttr::get(context, 0, 0, 1, 0) : ItemsAttr::get(context, 1, 0, 0, 0);
   Filler(context, s).buffer("x", 0).buffer("y", 1).integer("width", widthOf(rows));
   setGrid(s, where.library);
   return s;

@@ -29,8 +29,9 @@ Target cpuTarget(cpu::Isa isa) {
 }
 
 Target gpuTarget(const std::string &name, const KernelLibrary &library) {
-  return {name,          library,         library.gpu()->bytesPerSecond, library.gpu()->flopsPerSecond,
-          gpuLaunchRows, gpuPaddedRowCost};
+  return {
+      name,          library,         library.gpu()->bytesPerSecond, library.gpu()->flopsPerSecond,
+      gpuLaunchRows, gpuPaddedRowCost};
 }
 
 std::vector<std::string> splitAt(const std::string &text, char separator) {

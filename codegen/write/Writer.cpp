@@ -101,7 +101,7 @@ private:
   Offset<fb::Command> buildCommand(StageOp stage, DispatchOp dispatch, ArenaOp arena);
   fb::Slot buildSlot(StageOp stage, DispatchOp dispatch, ArenaOp arena, Attribute slot,
                      const SlotSpec &spec);
-  uint32_t kernelOf(DispatchOp dispatch, const KernelSignature &signature,
+  uint32_t kernelOf(DispatchOp dispatch, const KernelSignature *signature,
                     const std::vector<fb::Slot> &slots);
   Result<Kernels> buildKernels(StageOp stage);
   Offset<fb::StateGroup> buildState(StateOp state);
@@ -275,15 +275,15 @@ fb::Slot Writer::buildSlot(StageOp stage, DispatchOp dispatch, ArenaOp arena, At
 }
 
 /// The kernel of a command: on a GPU, code for the command's constants and rows.
-uint32_t Writer::kernelOf(DispatchOp dispatch, const KernelSignature &signature,
+uint32_t Writer::kernelOf(DispatchOp dispatch, const KernelSignature *signature,
                           const std::vector<fb::Slot> &slots) {
   cuda::Specialisation wanted{kernelName(dispatch.getKernel()).str(), {}};
   if (isOnGpu) {
-    wanted.constants = cuda::constantValues(signature, slots,
-                                            [](const fb::Slot &slot) { return slot.offset(); });
+    wanted.constants =
+        cuda::constantValues(signature, slots, [](const fb::Slot &slot) { return slot.offset(); });
     auto constant = [&](std::string_view name) {
-      auto found = llvm::find_if(signature.slots, [&](auto &slot) { return slot.name == name; });
-      return slots[static_cast<size_t>(found - signature.slots.begin())].offset();
+      auto found = llvm::find_if(signature->slots, [&](auto &slot) { return slot.name == name; });
+      return slots[static_cast<size_t>(found - signature->slots.begin())].offset();
     };
     // Grids were fixed by the same function from the same rows.
     int64_t rows = *cast<ForwardOp>(dispatch->getParentOp()).getRows();
@@ -311,11 +311,11 @@ Result<Kernels> Writer::buildKernels(StageOp stage) {
     }
     auto function = text(cuda::functionName(static_cast<uint32_t>(index)));
     auto constants = builder.CreateVector(kernel.constants);
-    tables.push_back(fb::CreateKernel(builder, name, function, kernel.threads, 0, kernel.rows,
-                                      constants));
+    tables.push_back(
+        fb::CreateKernel(builder, name, function, kernel.threads, 0, kernel.rows, constants));
   }
   result.table = builder.CreateVector(tables);
-  if (!isOnGpu)
+  if (!isOnGpu || isDryRun(model))
     return result;
   const CudaTarget &target = *KernelLibrary::of(stage.getDevice().str())->gpu();
   STRATA_ASSIGN_OR_RETURN(std::vector<uint8_t> module,
@@ -327,8 +327,7 @@ Result<Kernels> Writer::buildKernels(StageOp stage) {
 
 Offset<fb::Command> Writer::buildCommand(StageOp stage, DispatchOp dispatch, ArenaOp arena) {
   StringRef kernel = kernelName(dispatch.getKernel());
-  const KernelSignature *signature =
-      findSignature(std::string_view(kernel.data(), kernel.size()));
+  const KernelSignature *signature = findSignature(std::string_view(kernel.data(), kernel.size()));
   std::vector<fb::Slot> slots;
   if (signature) // else a dry run's, which nothing will run
     for (auto [spec, slot] : llvm::zip(signature->slots, dispatch.getSlots()))

@@ -114,8 +114,8 @@ public:
   virtual Status write(std::byte *to, std::span<const std::byte> bytes) = 0;
   virtual Status read(std::span<std::byte> to, const std::byte *from) = 0;
 
-  /// Loads the code whose functions commands name; a stage has one. Errors: Internal (a device whose
-  /// kernels are linked in), those of a GPU's driver.
+  /// Loads the code whose functions commands name; a stage has one. Errors: Internal (a device
+  /// whose kernels are linked in), those of a GPU's driver.
   virtual Status loadModule(std::span<const std::byte> code) = 0;
 
   /// Makes bytes of the host readable by kernels: as they lie, or by copying them into allocated

@@ -46,8 +46,8 @@ Status checkHandoffs(const fb::Plan &plan);
 Status checkVocabulary(const fb::Plan &plan);
 Status checkStageObjects(const fb::Plan &plan, const fb::Stage &stage);
 Status checkStateAgreement(const fb::Plan &plan); ///< Groups that several stages share.
-/// On a GPU, the code's constants are the command's and the grid covers the bucket; on a CPU there is
-/// neither. `rows`: the most that a launch gives the kernel.
+/// On a GPU, the code's constants are the command's and the grid covers the bucket; on a CPU there
+/// is neither. `rows`: the most that a launch gives the kernel.
 Status checkLaunch(const fb::Stage &stage, const fb::Command &command, uint64_t rows);
 /// What the kernel of `command` touches lies inside its slots. Needs the slots themselves to hold.
 Status checkOperands(const fb::Plan &plan, const fb::Stage &stage, const fb::Bucket &bucket,

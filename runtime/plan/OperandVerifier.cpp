@@ -1,6 +1,6 @@
 // What a kernel touches, worked out from its constants and held against the extents of its slots:
-// the formulas of codegen/kernels/Signatures.cpp, in bytes. Kernels trust their constants, so a plan
-// whose width or head count disagrees with its buffers must not reach one.
+// the formulas of codegen/kernels/Signatures.cpp, in bytes. Kernels trust their constants, so a
+// plan whose width or head count disagrees with its buffers must not reach one.
 #include <algorithm>
 #include <initializer_list>
 #include <string>

@@ -183,7 +183,8 @@ Status checkLayout(std::string_view block, const fb::BlockLayout *layout) {
   return {};
 }
 
-/// A CPU's kernels are linked in and have a name alone; a GPU's are functions of the stage's module.
+/// A CPU's kernels are linked in and have a name alone; a GPU's are functions of the stage's
+/// module.
 Status checkCode(const KernelLibrary &library, const fb::Kernel &kernel) {
   std::string_view name = text(kernel.name());
   if (library.isCpu()) {
@@ -192,7 +193,8 @@ Status checkCode(const KernelLibrary &library, const fb::Kernel &kernel) {
       return invalid("kernel '{}' of a CPU has code of its own", name);
     return {};
   }
-  STRATA_RETURN_IF_ERROR(checkName(fmt::format("the function of kernel '{}'", name), kernel.function()));
+  STRATA_RETURN_IF_ERROR(
+      checkName(fmt::format("the function of kernel '{}'", name), kernel.function()));
   uint32_t constants = 0;
   for (const SlotSpec &slot : findSignature(name)->slots)
     constants += slot.kind == fb::SlotKind::Constant;

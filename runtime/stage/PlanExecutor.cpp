@@ -112,11 +112,11 @@ Status PlanExecutor::takeDevices() {
     std::string_view target = text(stages.Get(i)->target());
     std::string name = stages.size() == 1 ? names[i] : fmt::format("{} {}", names[i], i);
     if (gpus[i] != host) {
-      STRATA_ASSIGN_OR_RETURN(
-          auto device, cuda::createCudaDevice(std::move(name), gpus[i], target,
-                                              {.depth = options.depth,
-                                               .workers = file_->plan().max_head_rows(),
-                                               .useGraphs = options_.useGraphs}));
+      STRATA_ASSIGN_OR_RETURN(auto device,
+                              cuda::createCudaDevice(std::move(name), gpus[i], target,
+                                                     {.depth = options.depth,
+                                                      .workers = file_->plan().max_head_rows(),
+                                                      .useGraphs = options_.useGraphs}));
       devices_.push_back(std::move(device));
       continue;
     }
@@ -211,10 +211,11 @@ Status PlanExecutor::openChannels() {
     pending.runs = std::make_unique<bool[]>(flow_.stages());
   if (flow_.returnsIds())
     for (uint32_t slot = 0; slot < flow_.edges()[flow_.idsEdge()].slots; ++slot) {
-      STRATA_ASSIGN_OR_RETURN(std::byte * ids,
-                              devices_.front()->allocateHost(
-                                  "the sampled ids", plan.max_sequences() * sizeof(int32_t)));
-      ids_.emplace_back(reinterpret_cast<int32_t *>(ids), plan.max_sequences());
+      Result<std::byte *> ids =
+          devices_.front()->allocateHost("the sampled ids", plan.max_sequences() * sizeof(int32_t));
+      if (!ids.isOk())
+        return std::move(ids).status().at("stage", stages_.front()->name());
+      ids_.emplace_back(reinterpret_cast<int32_t *>(*ids), plan.max_sequences());
     }
   size_t gates = 2 * flow_.edges().size() + 1; // a leg has no more than all of them
   for (Flow::Leg &leg : legs_) {
@@ -223,7 +224,8 @@ Status PlanExecutor::openChannels() {
   }
   channels_.resize(flow_.stages());
   for (uint32_t i = 0; i < flow_.stages(); ++i) {
-    STRATA_RETURN_IF_ERROR(openChannel(i, depth));
+    if (Status status = openChannel(i, depth); !status.isOk())
+      return std::move(status).at("stage", stages_[i]->name());
     for (DeviceLaunch &launch : channels_[i].launches) {
       launch.waits.reserve(gates);
       launch.signals.reserve(gates);
@@ -255,8 +257,7 @@ Status PlanExecutor::openChannel(uint32_t stage, uint32_t depth) {
   STRATA_ASSIGN_OR_RETURN(channel.clearedOut,
                           device.allocateHost("an out block", memory.out.size()));
   stages_[stage]->out().clear(channel.clearedOut);
-  channel.starts.assign(
-      depth, std::vector<SequenceTable::Staged>(file_->plan().max_sequences()));
+  channel.starts.assign(depth, std::vector<SequenceTable::Staged>(file_->plan().max_sequences()));
   channel.launches.resize(depth);
   return {};
 }

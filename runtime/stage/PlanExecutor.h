@@ -34,8 +34,8 @@ struct ExecutorOptions {
   uint32_t threads = 0;   ///< Worker threads of a stage; 0: the cores shared out among the stages.
   uint32_t sequences = 0; ///< State is taken for this many sequences; 0: the plan's promise.
   uint64_t kvTokens = 0;  ///< Paged state for at least this many tokens in all; 0: as above.
-  std::vector<std::string> devices; ///< EngineOptions::devices.
-  bool useGraphs = true;            ///< EngineOptions::useGraphs.
+  std::vector<std::string> devices;          ///< EngineOptions::devices.
+  bool useGraphs = true;                     ///< EngineOptions::useGraphs.
   std::optional<uint64_t> randomWeightsSeed; ///< Fills the weights of a plan that holds none.
   std::chrono::nanoseconds stall =
       std::chrono::seconds(60); ///< The most that one command may take.
@@ -118,15 +118,15 @@ private:
   std::vector<std::unique_ptr<Device>> devices_; ///< One a stage.
   std::vector<Ring> rings_;
   std::vector<std::unique_ptr<Stage>> stages_;
-  std::vector<Channel> channels_;         ///< One a stage.
-  std::vector<std::span<int32_t>> ids_;   ///< Sampled ids on their way back: one a slot.
-  std::vector<Flow::Leg> legs_;           ///< One a stage: of the launch being submitted.
-  std::vector<Pending> pending_;          ///< Launch n lies at n % size.
-  std::vector<uint64_t> progress_;        ///< By stage, for a wait that takes long.
+  std::vector<Channel> channels_;       ///< One a stage.
+  std::vector<std::span<int32_t>> ids_; ///< Sampled ids on their way back: one a slot.
+  std::vector<Flow::Leg> legs_;         ///< One a stage: of the launch being submitted.
+  std::vector<Pending> pending_;        ///< Launch n lies at n % size.
+  std::vector<uint64_t> progress_;      ///< By stage, for a wait that takes long.
   std::vector<std::chrono::steady_clock::time_point> since_;
   uint64_t submitted_ = 0, retired_ = 0;
-  std::span<const float> logits_;    ///< On the head's device.
-  std::span<float> logitsCopy_;      ///< Of the host, where that is another memory.
+  std::span<const float> logits_; ///< On the head's device.
+  std::span<float> logitsCopy_;   ///< Of the host, where that is another memory.
   bool hasFailed_ = false;
   bool hasStalled_ = false;
 };

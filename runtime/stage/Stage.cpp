@@ -228,10 +228,11 @@ Result<uint64_t> Stage::validRows(const fb::Command &command) const {
         return reinterpret_cast<uint64_t>(memory_.step.data()) + command.slots()->Get(i)->offset();
     return makeError(StatusCode::InvalidData, "command '{}' has no rows", text(command.op()));
   }
-  auto offset = findField(*plan_->step(), isHead ? "valid_head_rows" : "valid_rows");
-  if (!offset)
-    return makeError(StatusCode::InvalidData, "the step block does not count its rows");
-  return reinterpret_cast<uint64_t>(memory_.step.data()) + *offset;
+  const auto &fields = *plan_->step()->fields();
+  for (const fb::Field *field : fields)
+    if (text(field->name()) == (isHead ? "valid_head_rows" : "valid_rows"))
+      return reinterpret_cast<uint64_t>(memory_.step.data()) + field->offset();
+  return makeError(StatusCode::InvalidData, "the step block does not count its rows");
 }
 
 Status Stage::prepareLine(const fb::Forward &forward, uint32_t handoffNumber,

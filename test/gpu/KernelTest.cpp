@@ -1,6 +1,6 @@
-// Every CUDA kernel against the CPU's, which are held to references in F64, on random inputs: at one
-// row, an odd number, one below the bucket, the bucket, and one above (in a bucket of its own). Runs
-// on a GPU, by test/gpu/run.
+// Every CUDA kernel against the CPU's, which are held to references in F64, on random inputs: at
+// one row, an odd number, one below the bucket, the bucket, and one above (in a bucket of its own).
+// Runs on a GPU, by test/gpu/run.
 #include <cmath>
 #include <map>
 #include <random>
@@ -46,8 +46,8 @@ Bytes weights(std::string_view type, uint64_t rows, uint64_t columns) {
   uint64_t bytes = *findWeightType(type)->bytesFor(rows * columns);
   flatbuffers::FlatBufferBuilder builder;
   std::vector<uint64_t> shape = {rows, columns};
-  builder.Finish(fb::CreateWeightDirect(builder, "weight", std::string(type).c_str(), "rows", &shape,
-                                        0, 0, bytes));
+  builder.Finish(fb::CreateWeightDirect(builder, "weight", std::string(type).c_str(), "rows",
+                                        &shape, 0, 0, bytes));
   Bytes result(bytes);
   Status status =
       fillRandomWeight(*flatbuffers::GetRoot<fb::Weight>(builder.GetBufferPointer()), 7, result);
@@ -170,7 +170,8 @@ Bytes Invocation::content(const SlotSpec &slot) const {
     return floats(slot.name == "bias" ? constant("outputs") : 768);
   case State: {
     std::string type = part(slot.name == "v" ? 2 : 1);
-    return weights(type, poolBlocks * constant("block_stride") / findWeightType(type)->blockBytes, 1);
+    return weights(type, poolBlocks * constant("block_stride") / findWeightType(type)->blockBytes,
+                   1);
   }
   case Step:
   case Table:

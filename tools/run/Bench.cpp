@@ -107,8 +107,7 @@ Status bench(Options options) {
     STRATA_RETURN_IF_ERROR(checkAgainst(plan->plan(), options));
   }
   uint64_t tokens = uint64_t(std::max(options.prompt, options.generate)) + 1;
-  EngineOptions engineOptions{
-      .sequences = options.batch, .kvTokens = tokens * options.batch};
+  EngineOptions engineOptions{.sequences = options.batch, .kvTokens = tokens * options.batch};
   options.engine.apply(engineOptions);
   if (options.randomWeightsOption->count() > 0)
     engineOptions.randomWeightsSeed = options.randomWeightsSeed;

@@ -44,8 +44,7 @@ Status logits(const Options &options) {
                        "--max-context",
                        options.ids.size(), plan->plan().max_context());
   }
-  EngineOptions engineOptions{
-      .sequences = 1, .kvTokens = options.ids.size()};
+  EngineOptions engineOptions{.sequences = 1, .kvTokens = options.ids.size()};
   options.engine.apply(engineOptions);
   STRATA_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
                           Engine::create(options.plan, engineOptions));

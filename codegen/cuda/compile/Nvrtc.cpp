@@ -31,13 +31,10 @@ struct Program {
 };
 
 std::vector<std::string> compilerOptions(const CudaTarget &target) {
-  return {fmt::format("--gpu-architecture={}", target.compilerName),
-          "--std=c++20",
-          "--device-as-default-execution-space",
-          "--no-source-include",
+  return {fmt::format("--gpu-architecture={}", target.compilerName), "--std=c++20",
+          "--device-as-default-execution-space", "--no-source-include",
           // As on a CPU, a * b + c is two roundings unless a kernel says fma.
-          "--fmad=false",
-          "--extra-device-vectorization"};
+          "--fmad=false", "--extra-device-vectorization"};
 }
 
 std::filesystem::path cacheFile(const std::string &source, const CudaTarget &target) {
@@ -115,10 +112,10 @@ Result<std::vector<uint8_t>> compileModuleAnew(const std::string &source,
     optionPointers.push_back(option.c_str());
 
   Program program;
-  STRATA_RETURN_IF_ERROR(check(nvrtcCreateProgram(&program.handle, source.c_str(), "strata.cu",
-                                                  int(texts.size()), textPointers.data(),
-                                                  pathPointers.data()),
-                               "take the source"));
+  STRATA_RETURN_IF_ERROR(
+      check(nvrtcCreateProgram(&program.handle, source.c_str(), "strata.cu", int(texts.size()),
+                               textPointers.data(), pathPointers.data()),
+            "take the source"));
   nvrtcResult compiled =
       nvrtcCompileProgram(program.handle, int(optionPointers.size()), optionPointers.data());
   if (compiled != NVRTC_SUCCESS) {

@@ -36,29 +36,21 @@ std::string moduleSource(std::span<const Specialisation> specialisations,
     const Specialisation &each = specialisations[i];
     const KernelSignature &signature = *findSignature(each.kernel);
     std::string function = functionName(i);
-    fmt::format_to(to, "\n// {}\nstruct {}_constants {{\n  static constexpr uint32_t threads = {}, "
-                       "rows = {};\n",
+    fmt::format_to(to,
+                   "\n// {}\nstruct {}_constants {{\n  static constexpr uint32_t threads = {}, "
+                   "rows = {};\n",
                    each.kernel, function, each.threads, each.rows);
     size_t next = 0;
     for (const SlotSpec &slot : signature.slots)
       if (slot.kind == fb::SlotKind::Constant)
         fmt::format_to(to, "  static constexpr uint64_t {} = {}ull;\n", slot.name,
                        each.constants[next++]);
-    fmt::format_to(to,
-                   "}};\nextern \"C\" __global__ void __launch_bounds__({}) {}(const __grid_constant__ "
-                   "strata::Slots<{}> slots) {{\n  strata::{}<{}{}_constants>(slots);\n}}\n",
-                   each.threads, function, signature.slots.size(), templateName(signature.family),
-                   [&] {
-                     std::string arguments;
-                     std::string types = templateArguments(each.kernel);
-                     for (size_t at = 0; at < types.size();) {
-                       size_t end = types.find(", ", at) + 2;
-                       arguments += "strata::" + types.substr(at, end - at);
-                       at = end;
-                     }
-                     return arguments;
-                   }(),
-                   function);
+    fmt::format_to(
+        to,
+        "}};\nextern \"C\" __global__ void __launch_bounds__({}) {}(const __grid_constant__ "
+        "strata::Slots<{}> slots) {{\n  strata::{}<{}{}_constants>(slots);\n}}\n",
+        each.threads, function, signature.slots.size(), templateName(signature.family),
+        templateArguments(each.kernel), function);
   }
   return text;
 }

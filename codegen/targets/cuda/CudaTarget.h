@@ -1,6 +1,6 @@
 // NVIDIA GPUs as targets: one file an architecture, with what cost models, kernels and the loader
-// need to know of it. Rates are those of the architecture's largest card; only ratios between layers
-// matter to the partition.
+// need to know of it. Rates are those of the architecture's largest card; only ratios between
+// layers matter to the partition.
 #pragma once
 
 #include <cstdint>

@@ -35,8 +35,7 @@ public:
   CudaDevice(std::string name, std::unique_ptr<const Driver> driver, const CudaTarget &target,
              const CudaOptions &options)
       : Device(std::move(name)), owned_(std::move(driver)), driver_(*owned_), target_(target),
-        options_(options),
-        ring_(options.depth) {}
+        options_(options), ring_(options.depth) {}
   ~CudaDevice() override;
 
   Status open(uint32_t gpu);
@@ -87,8 +86,8 @@ private:
   Timeline issued_, ended_, rested_;       ///< Launches ever queued and ended; 1 at rest.
   std::atomic<bool> isStopped_{false}, hasFailed_{false};
   std::atomic<bool> isAbandoned_{false}; ///< A launch did not end: what it touches must stay.
-  std::atomic<uint64_t> state_{0}; ///< Kind, launch and wait, in one word.
-  Status failure_;                 ///< Written once, before hasFailed_.
+  std::atomic<uint64_t> state_{0};       ///< Kind, launch and wait, in one word.
+  Status failure_;                       ///< Written once, before hasFailed_.
   uint32_t queued_ = 0;
   std::thread thread_;
 };
@@ -156,10 +155,9 @@ Result<std::byte *> CudaDevice::allocateHost(std::string_view what, uint64_t byt
   STRATA_RETURN_IF_ERROR(enter());
   void *address = nullptr;
   // Pinned, so that copies run beside the host; portable, so that any GPU's do.
-  if (Status status =
-          check(driver_.cuMemHostAlloc(&address, std::max<uint64_t>(bytes, 1),
-                                       CU_MEMHOSTALLOC_PORTABLE),
-                "cuMemHostAlloc");
+  if (Status status = check(
+          driver_.cuMemHostAlloc(&address, std::max<uint64_t>(bytes, 1), CU_MEMHOSTALLOC_PORTABLE),
+          "cuMemHostAlloc");
       !status.isOk())
     return std::move(status).at("memory", what);
   hostAllocations_.push_back(address);
@@ -176,16 +174,14 @@ Result<const std::byte *> CudaDevice::placeConstant(std::string_view what,
 
 Status CudaDevice::write(std::byte *to, std::span<const std::byte> bytes) {
   STRATA_RETURN_IF_ERROR(enter());
-  return check(
-      driver_.cuMemcpyHtoD(reinterpret_cast<CUdeviceptr>(to), bytes.data(), bytes.size()),
-      "cuMemcpyHtoD");
+  return check(driver_.cuMemcpyHtoD(reinterpret_cast<CUdeviceptr>(to), bytes.data(), bytes.size()),
+               "cuMemcpyHtoD");
 }
 
 Status CudaDevice::read(std::span<std::byte> to, const std::byte *from) {
   STRATA_RETURN_IF_ERROR(enter());
-  return check(
-      driver_.cuMemcpyDtoH(to.data(), reinterpret_cast<CUdeviceptr>(from), to.size()),
-      "cuMemcpyDtoH");
+  return check(driver_.cuMemcpyDtoH(to.data(), reinterpret_cast<CUdeviceptr>(from), to.size()),
+               "cuMemcpyDtoH");
 }
 
 Status CudaDevice::loadModule(std::span<const std::byte> code) {
@@ -284,11 +280,10 @@ Status CudaDevice::runLaunch(uint32_t number) {
   at(Running, number, 0);
   auto copyAll = [&](const std::vector<DeviceCopy> &copies) -> Status {
     for (const DeviceCopy &copy : copies)
-      STRATA_RETURN_IF_ERROR(
-          check(driver_.cuMemcpyAsync(reinterpret_cast<CUdeviceptr>(copy.to),
-                                      reinterpret_cast<CUdeviceptr>(copy.from), copy.bytes,
-                                      stream_),
-                "cuMemcpyAsync"));
+      STRATA_RETURN_IF_ERROR(check(driver_.cuMemcpyAsync(reinterpret_cast<CUdeviceptr>(copy.to),
+                                                         reinterpret_cast<CUdeviceptr>(copy.from),
+                                                         copy.bytes, stream_),
+                                   "cuMemcpyAsync"));
     return {};
   };
   const Line &line = *lines_[launch.line];

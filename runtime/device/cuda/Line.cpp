@@ -29,17 +29,17 @@ Status Line::addNode(CUmodule module, DeviceCommand command) {
   node->op = std::move(command.op);
   const DeviceCode &code = command.code;
   CUfunction function = nullptr;
-  if (!module || driver_.cuModuleGetFunction(&function, module, code.function.c_str()) !=
-                     CUDA_SUCCESS)
-    return makeError(StatusCode::InvalidData, "the stage's module has no function '{}' (kernel '{}')",
-                     code.function, command.kernel);
+  if (!module ||
+      driver_.cuModuleGetFunction(&function, module, code.function.c_str()) != CUDA_SUCCESS)
+    return makeError(StatusCode::InvalidData,
+                     "the stage's module has no function '{}' (kernel '{}')", code.function,
+                     command.kernel);
   STRATA_RETURN_IF_ERROR(driver_.check(driver_.cuFuncLoad(function), "cuFuncLoad"));
   node->parameters = std::move(command.slots);
   node->parameters.push_back(command.validRows);
   size_t offset = 0, bytes = 0, expected = node->parameters.size() * sizeof(uint64_t);
   if (driver_.cuFuncGetParamInfo(function, 0, &offset, &bytes) != CUDA_SUCCESS ||
-      bytes != expected ||
-      driver_.cuFuncGetParamInfo(function, 1, &offset, &bytes) == CUDA_SUCCESS)
+      bytes != expected || driver_.cuFuncGetParamInfo(function, 1, &offset, &bytes) == CUDA_SUCCESS)
     return makeError(StatusCode::InvalidData,
                      "function '{}' does not take the {} bytes that kernel '{}' is given",
                      code.function, expected, command.kernel);
@@ -65,9 +65,9 @@ Status Line::buildGraph() {
   CUgraphNode previous = nullptr;
   for (const auto &node : nodes_) {
     CUgraphNode added = nullptr;
-    Status status = driver_.check(
-        driver_.cuGraphAddKernelNode(&added, graph_, nullptr, 0, &node->launch),
-        "cuGraphAddKernelNode");
+    Status status =
+        driver_.check(driver_.cuGraphAddKernelNode(&added, graph_, nullptr, 0, &node->launch),
+                      "cuGraphAddKernelNode");
     if (status.isOk() && previous) {
       CUgraphEdgeData edge = {};
       if (options_.dependentLaunch) {
@@ -81,8 +81,8 @@ Status Line::buildGraph() {
       return std::move(status).at("command", node->op);
     previous = added;
   }
-  STRATA_RETURN_IF_ERROR(driver_.check(
-      driver_.cuGraphInstantiateWithFlags(&executable_, graph_, 0), "cuGraphInstantiateWithFlags"));
+  STRATA_RETURN_IF_ERROR(driver_.check(driver_.cuGraphInstantiateWithFlags(&executable_, graph_, 0),
+                                       "cuGraphInstantiateWithFlags"));
   return driver_.check(driver_.cuGraphUpload(executable_, options_.stream), "cuGraphUpload");
 }
 
@@ -91,10 +91,10 @@ Status Line::launch() const {
     return driver_.check(driver_.cuGraphLaunch(executable_, options_.stream), "cuGraphLaunch");
   for (const auto &node : nodes_) {
     const CUDA_KERNEL_NODE_PARAMS &p = node->launch;
-    Status status = driver_.check(
-        driver_.cuLaunchKernel(p.func, p.gridDimX, p.gridDimY, 1, p.blockDimX, 1, 1,
-                               p.sharedMemBytes, options_.stream, p.kernelParams, nullptr),
-        "cuLaunchKernel");
+    Status status = driver_.check(driver_.cuLaunchKernel(p.func, p.gridDimX, p.gridDimY, 1,
+                                                         p.blockDimX, 1, 1, p.sharedMemBytes,
+                                                         options_.stream, p.kernelParams, nullptr),
+                                  "cuLaunchKernel");
     // One by one, so that the op that fails can be named.
     if (status.isOk())
       status = driver_.check(driver_.cuStreamSynchronize(options_.stream), "running the kernel");

@@ -1,4 +1,5 @@
-// A straight line of kernels on a GPU: one graph of explicit nodes, or the same launches one by one.
+// A straight line of kernels on a GPU: one graph of explicit nodes, or the same launches one by
+// one.
 #pragma once
 
 #include <memory>

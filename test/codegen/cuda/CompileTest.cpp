@@ -14,9 +14,11 @@ TEST_P(CudaCompile, EveryKernel) {
   std::vector<Specialisation> all;
   for (const std::string &kernel : kernelNames())
     for (uint64_t rows : {2, 20, 200})
-      if (Specialisation each = sampleSpecialisation(kernel, rows); all.empty() || each != all.back())
+      if (Specialisation each = sampleSpecialisation(kernel, rows);
+          all.empty() || each != all.back())
         all.push_back(each);
-  Result<std::vector<uint8_t>> cubin = compileModuleAnew(moduleSource(all, *GetParam()), *GetParam());
+  Result<std::vector<uint8_t>> cubin =
+      compileModuleAnew(moduleSource(all, *GetParam()), *GetParam());
   ASSERT_TRUE(cubin.isOk()) << cubin.status().toString();
   ASSERT_GT(cubin->size(), 1000u);
   EXPECT_EQ(std::string(cubin->begin(), cubin->begin() + 4), "\x7f"

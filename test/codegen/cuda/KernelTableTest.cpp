@@ -43,9 +43,9 @@ TEST(CudaKernelTable, GridsCoverTheBucket) {
 }
 
 TEST(CudaKernelTable, TypesAndFunctionsAreSpeltForCpp) {
-  EXPECT_EQ(templateArguments("linear.q4_k"), "Q4_K, ");
-  EXPECT_EQ(templateArguments("attention.f16.bf16"), "F16, BF16, ");
-  EXPECT_EQ(templateArguments("gated.gelu_tanh"), "GeluTanh, ");
+  EXPECT_EQ(templateArguments("linear.q4_k"), "strata::Q4_K, ");
+  EXPECT_EQ(templateArguments("attention.f16.bf16"), "strata::F16, strata::BF16, ");
+  EXPECT_EQ(templateArguments("gated.gelu_tanh"), "strata::GeluTanh, ");
   EXPECT_EQ(templateArguments("rms_norm"), "");
 }
 

@@ -43,6 +43,17 @@ public:
     STRATA_RETURN_IF_ERROR(call("upload", what));
     return device_->placeConstant(what, bytes);
   }
+  Result<std::byte *> allocateHost(std::string_view what, uint64_t bytes) override {
+    STRATA_RETURN_IF_ERROR(call("allocate", what));
+    return device_->allocateHost(what, bytes);
+  }
+  Status write(std::byte *to, std::span<const std::byte> bytes) override {
+    return device_->write(to, bytes);
+  }
+  Status read(std::span<std::byte> to, const std::byte *from) override {
+    return device_->read(to, from);
+  }
+  Status loadModule(std::span<const std::byte> code) override { return device_->loadModule(code); }
   Result<LineId> prepare(std::string name, std::vector<DeviceCommand> commands) override {
     STRATA_RETURN_IF_ERROR(call("prepare", name));
     return device_->prepare(std::move(name), std::move(commands));
