@@ -261,7 +261,7 @@ void noteMissingKernels(ir::ModelOp model, const CompileOptions &options) {
     llvm::MapVector<StringRef, std::pair<int64_t, std::string>> missing; // to count and one op
     stage.walk([&](ir::DispatchOp dispatch) {
       StringRef kernel = kernelName(dispatch.getKernel());
-      if (cpu::findKernel({kernel.data(), kernel.size()}, target->isa))
+      if (target->library.has({kernel.data(), kernel.size()}))
         return;
       auto &[count, op] = missing[kernel];
       ++count;

@@ -278,9 +278,9 @@ fb::Slot Writer::buildSlot(StageOp stage, DispatchOp dispatch, ArenaOp arena, At
 uint32_t Writer::kernelOf(DispatchOp dispatch, const KernelSignature *signature,
                           const std::vector<fb::Slot> &slots) {
   cuda::Specialisation wanted{kernelName(dispatch.getKernel()).str(), {}};
-  if (isOnGpu) {
+  if (isOnGpu && signature) {
     wanted.constants =
-        cuda::constantValues(signature, slots, [](const fb::Slot &slot) { return slot.offset(); });
+        cuda::constantValues(*signature, slots, [](const fb::Slot &slot) { return slot.offset(); });
     auto constant = [&](std::string_view name) {
       auto found = llvm::find_if(signature->slots, [&](auto &slot) { return slot.name == name; });
       return slots[static_cast<size_t>(found - signature->slots.begin())].offset();
