@@ -2,18 +2,17 @@
 #include "codegen/write/Writer.h"
 
 #include <map>
+#include <optional>
 
 #include <flatbuffers/flatbuffers.h>
 
 #include "llvm/ADT/TypeSwitch.h"
 
-#include "codegen/cuda/KernelTable.h"
-#include "codegen/cuda/compile/Nvrtc.h"
-#include "codegen/cuda/compile/Program.h"
 #include "codegen/kernels/KernelLibrary.h"
 #include "codegen/pack/Packer.h"
 #include "codegen/select/Selection.h"
 #include "codegen/write/BlockLayouts.h"
+#include "codegen/write/StageKernels.h"
 #include "passes/Buckets.h"
 #include "runtime/base/CheckedMath.h"
 #include "runtime/plan/PlanFile.h"
@@ -44,12 +43,6 @@ struct SegmentContent {
   std::vector<WeightRecipe> recipes;
   std::vector<uint64_t> bytes;
   uint64_t total = 0;
-};
-
-/// The kernels of a stage, and a GPU's code.
-struct Kernels {
-  Offset<flatbuffers::Vector<Offset<fb::Kernel>>> table;
-  Offset<flatbuffers::Vector<uint8_t>> module;
 };
 
 WeightRecipe recipeOf(WeightOp weight) {
@@ -101,9 +94,6 @@ private:
   Offset<fb::Command> buildCommand(StageOp stage, DispatchOp dispatch, ArenaOp arena);
   fb::Slot buildSlot(StageOp stage, DispatchOp dispatch, ArenaOp arena, Attribute slot,
                      const SlotSpec &spec);
-  uint32_t kernelOf(DispatchOp dispatch, const KernelSignature *signature,
-                    const std::vector<fb::Slot> &slots);
-  Result<Kernels> buildKernels(StageOp stage);
   Offset<fb::StateGroup> buildState(StateOp state);
   Offset<fb::BlockLayout> buildLayout(const BlockFields &layout);
   Offset<fb::Handoff> buildHandoff(HandoffOp handoff);
@@ -126,8 +116,7 @@ private:
   flatbuffers::FlatBufferBuilder builder;
 
   // Of the stage being built.
-  bool isOnGpu = false;
-  std::vector<cuda::Specialisation> kernels; ///< On a CPU with a name alone.
+  std::optional<StageKernels> kernels;
   llvm::StringMap<uint32_t> weightIndex, stateIndex, portHandoff;
   BlockFields step, out, table;
 };
@@ -274,57 +263,6 @@ fb::Slot Writer::buildSlot(StageOp stage, DispatchOp dispatch, ArenaOp arena, At
       .DefaultUnreachable("all slots are known");
 }
 
-/// The kernel of a command: on a GPU, code for the command's constants and rows.
-uint32_t Writer::kernelOf(DispatchOp dispatch, const KernelSignature *signature,
-                          const std::vector<fb::Slot> &slots) {
-  cuda::Specialisation wanted{kernelName(dispatch.getKernel()).str(), {}};
-  if (isOnGpu && signature) {
-    wanted.constants =
-        cuda::constantValues(*signature, slots, [](const fb::Slot &slot) { return slot.offset(); });
-    auto constant = [&](std::string_view name) {
-      auto found = llvm::find_if(signature->slots, [&](auto &slot) { return slot.name == name; });
-      return slots[static_cast<size_t>(found - signature->slots.begin())].offset();
-    };
-    // Grids were fixed by the same function from the same rows.
-    int64_t rows = *cast<ForwardOp>(dispatch->getParentOp()).getRows();
-    cuda::LaunchShape shape =
-        cuda::launchShape(wanted.kernel, static_cast<uint64_t>(rows), constant);
-    wanted.threads = shape.threads;
-    wanted.rows = shape.rows;
-  }
-  auto found = llvm::find(kernels, wanted);
-  if (found == kernels.end()) {
-    kernels.push_back(std::move(wanted));
-    found = std::prev(kernels.end());
-  }
-  return static_cast<uint32_t>(found - kernels.begin());
-}
-
-Result<Kernels> Writer::buildKernels(StageOp stage) {
-  Kernels result;
-  Offsets<fb::Kernel> tables;
-  for (auto [index, kernel] : llvm::enumerate(kernels)) {
-    auto name = text(kernel.kernel);
-    if (!isOnGpu) {
-      tables.push_back(fb::CreateKernel(builder, name));
-      continue;
-    }
-    auto function = text(cuda::functionName(static_cast<uint32_t>(index)));
-    auto constants = builder.CreateVector(kernel.constants);
-    tables.push_back(
-        fb::CreateKernel(builder, name, function, kernel.threads, 0, kernel.rows, constants));
-  }
-  result.table = builder.CreateVector(tables);
-  if (!isOnGpu || isDryRun(model))
-    return result;
-  const CudaTarget &target = *KernelLibrary::of(stage.getDevice().str())->gpu();
-  STRATA_ASSIGN_OR_RETURN(std::vector<uint8_t> module,
-                          cuda::compileModule(cuda::moduleSource(kernels, target), target));
-  builder.ForceVectorAlignment(module.size(), 1, 64);
-  result.module = builder.CreateVector(module);
-  return result;
-}
-
 Offset<fb::Command> Writer::buildCommand(StageOp stage, DispatchOp dispatch, ArenaOp arena) {
   StringRef kernel = kernelName(dispatch.getKernel());
   const KernelSignature *signature = findSignature(std::string_view(kernel.data(), kernel.size()));
@@ -341,8 +279,10 @@ Offset<fb::Command> Writer::buildCommand(StageOp stage, DispatchOp dispatch, Are
   fb::Grid grid;
   if (auto blocks = dispatch.getGrid())
     grid = fb::Grid(static_cast<uint32_t>((*blocks)[0]), static_cast<uint32_t>((*blocks)[1]));
-  return fb::CreateCommand(builder, fb::CommandKind::Dispatch, kernelOf(dispatch, signature, slots),
-                           slotVector, &count, op, static_cast<int32_t>(dispatch.getLayer()),
+  auto rows = static_cast<uint64_t>(*cast<ForwardOp>(dispatch->getParentOp()).getRows());
+  return fb::CreateCommand(builder, fb::CommandKind::Dispatch,
+                           kernels->find(kernel.str(), signature, slots, rows), slotVector, &count,
+                           op, static_cast<int32_t>(dispatch.getLayer()),
                            dispatch.getGrid() ? &grid : nullptr);
 }
 
@@ -413,11 +353,11 @@ Offset<fb::BlockLayout> Writer::buildLayout(const BlockFields &layout) {
 }
 
 Result<Offset<fb::Stage>> Writer::buildStage(StageOp stage) {
-  kernels.clear(), weightIndex.clear(), stateIndex.clear(), portHandoff.clear();
+  kernels.emplace(*KernelLibrary::of(stage.getDevice().str()));
+  weightIndex.clear(), stateIndex.clear(), portHandoff.clear();
   BlockBounds bounds{maxBodyRows(), static_cast<uint64_t>(model.getMaxSequences()), maxHeadRows(),
                      static_cast<uint64_t>(model.getMaxContext()),
                      static_cast<uint64_t>(model.getVocabulary())};
-  isOnGpu = !KernelLibrary::of(stage.getDevice().str())->isCpu();
   step = stepFields(stage, bounds);
   out = outFields(bounds);
   table = tableFields(stage, bounds);
@@ -455,7 +395,7 @@ Result<Offset<fb::Stage>> Writer::buildStage(StageOp stage) {
     ArenaOp placed = *forward.getBlock().getOps<ArenaOp>().begin();
     arena = std::max(arena, static_cast<uint64_t>(placed.getPeak()));
   }
-  STRATA_ASSIGN_OR_RETURN(Kernels kernels, buildKernels(stage));
+  STRATA_ASSIGN_OR_RETURN(StageKernels::Tables code, kernels->build(builder, !isDryRun(model)));
   auto name = text(stage.getSymName()), target = text(stage.getDevice());
   auto weightVector = builder.CreateVector(weights);
   auto stateVector = builder.CreateVector(states);
@@ -464,9 +404,9 @@ Result<Offset<fb::Stage>> Writer::buildStage(StageOp stage) {
        tableLayout = buildLayout(table);
   return fb::CreateStage(builder, name, target, static_cast<uint32_t>(stage.getFirstLayer()),
                          static_cast<uint32_t>(stage.getEndLayer()), stage.getEmbedding(),
-                         stage.getHead(), kernels.table, weightVector, stateVector, forwardVector,
+                         stage.getHead(), code.kernels, weightVector, stateVector, forwardVector,
                          arena, static_cast<uint64_t>(stage.getScratch().value_or(0)), stepLayout,
-                         outLayout, tableLayout, kernels.module);
+                         outLayout, tableLayout, code.module);
 }
 
 Offset<fb::Handoff> Writer::buildHandoff(HandoffOp handoff) {
