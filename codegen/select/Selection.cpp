@@ -460,7 +460,7 @@ private:
         .integer("used", expert.getUsed())
         .integer("first", expert.getFirst())
         .integer("count", expert.getCount());
-    return static_cast<int64_t>(ceilDiv(weight.getDimSize(1), linearTileOutputs));
+    return static_cast<int64_t>(ceilDiv(weight.getDimSize(1), int64_t{linearItemOutputs}));
   }
 
   Operation *op;

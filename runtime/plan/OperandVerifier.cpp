@@ -305,7 +305,7 @@ Status OperandChecker::checkExperts() const {
   if (slot("labels").kind() != fb::SlotKind::Constant)
     STRATA_RETURN_IF_ERROR(needs("labels", {experts, f32Bytes}));
   STRATA_RETURN_IF_ERROR(checkScratch(columns));
-  uint64_t tiles = ceilDiv(outputs, uint64_t(cpu::linearTileOutputs));
+  uint64_t tiles = ceilDiv(outputs, uint64_t(linearItemOutputs));
   if (!isUp)
     return checkItems(0, tiles);
   if (constant("by_use") == 0)

@@ -69,7 +69,7 @@ public:
     trace_.add(std::move(act));
     return {};
   }
-  std::span<const float> logits() const override { return executor_->logits(); }
+  Result<std::span<const float>> logits() override { return executor_->logits(); }
   uint32_t blockCount(uint32_t group) const override { return executor_->blockCount(group); }
 
 private:
