@@ -30,14 +30,14 @@ template <class K> inline void rmsNorm(const Slots<8> &slots) {
 }
 
 /// One warp a head of a row, in place.
-template <class K> inline void rmsNormHeads(const Slots<5> &slots) {
+template <class K> inline void rmsNormHeads(const Slots<6> &slots) {
   enum { X, Weight };
   awaitPredecessor();
   if (blockIdx.x >= *slots.valid)
     return;
   float *x = slots.pointer<float>(X) +
              (uint64_t(blockIdx.x) * K::heads + blockIdx.y) * K::head_width;
-  auto *weight = slots.pointer<const float>(Weight);
+  auto *weight = slots.pointer<const float>(Weight) + uint64_t(blockIdx.y) * K::weight_stride;
   float sum = 0;
   for (uint32_t i = threadIdx.x; i < K::head_width; i += warpThreads)
     sum = fmaf(x[i], x[i], sum);

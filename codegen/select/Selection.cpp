@@ -5,6 +5,7 @@
 #include "llvm/ADT/TypeSwitch.h"
 
 #include "codegen/cuda/KernelTable.h"
+#include "codegen/select/Filler.h"
 #include "runtime/base/CheckedMath.h"
 
 using namespace mlir;
@@ -14,66 +15,6 @@ namespace strata {
 using namespace ir;
 
 namespace {
-
-/// Fills the slots of one selection, each by its name in the signature.
-class Filler {
-public:
-  Filler(MLIRContext *context, Selection &selection) : context(context), selection(selection) {}
-
-  Filler &buffer(StringRef name, int64_t index) {
-    return set(name, BufferSlotAttr::get(context, index));
-  }
-  Filler &weight(StringRef name, FlatSymbolRefAttr weight) {
-    return set(name, WeightSlotAttr::get(context, weight));
-  }
-  Filler &step(StringRef name, StringRef field) {
-    return set(name, StepSlotAttr::get(context, field));
-  }
-  Filler &step(StringRef field) { return step(field, field); }
-  Filler &out(StringRef field) { return set(field, OutSlotAttr::get(context, field)); }
-  Filler &table(StringRef field) { return set(field, TableSlotAttr::get(context, field)); }
-  Filler &integer(StringRef name, int64_t value) {
-    return set(name, ConstantSlotAttr::get(context, Builder(context).getI64IntegerAttr(value)));
-  }
-  Filler &number(StringRef name, double value) {
-    return set(name, ConstantSlotAttr::get(context, Builder(context).getF64FloatAttr(value)));
-  }
-  Filler &scratch(uint64_t bytes) {
-    if (bytes == 0) // most kernels of a GPU have none
-      return integer("scratch", 0).integer("scratch_stride", 0);
-    set("scratch", ScratchSlotAttr::get(context, static_cast<int64_t>(bytes)));
-    return set("scratch_stride", ScratchStrideSlotAttr::get(context));
-  }
-  /// One component of a paged state and the constants that walk its blocks.
-  Filler &state(StringRef name, FlatSymbolRefAttr state, StringRef component, int64_t layer) {
-    return set(name, StateSlotAttr::get(context, state, component, layer));
-  }
-  Filler &paging(FlatSymbolRefAttr state) {
-    step("block_table", ("block_table." + state.getValue()).str());
-    for (StringRef constant : {"block_tokens", "block_stride", "max_blocks"})
-      set(constant, StateConstantSlotAttr::get(context, state, constant));
-    return *this;
-  }
-  /// One component of a slot state and the step fields that find each sequence's rows and slot.
-  Filler &slotState(FlatSymbolRefAttr state, StringRef component, int64_t layer) {
-    this->state("state", state, component, layer);
-    step("block_table", ("block_table." + state.getValue()).str());
-    step("valid_sequences").step("query_start").step("row_position");
-    return set("block_stride", StateConstantSlotAttr::get(context, state, "block_stride"));
-  }
-  /// A weight, or 0 where the op has none.
-  Filler &optionalWeight(StringRef name, FlatSymbolRefAttr symbol) {
-    return symbol ? weight(name, symbol) : integer(name, 0);
-  }
-  Filler &set(StringRef name, Attribute value) {
-    selection.slots[name] = value;
-    return *this;
-  }
-
-private:
-  MLIRContext *context;
-  Selection &selection;
-};
 
 int64_t widthOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape().back(); }
 

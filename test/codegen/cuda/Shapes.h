@@ -18,6 +18,7 @@ inline uint64_t sampleConstant(std::string_view name) {
       {"layer", 3},
       {"heads", 6},
       {"head_width", 128},
+      {"weight_stride", 0},
       {"scratch_stride", 8000},
       {"columns", 768},
       {"outputs", 514},
