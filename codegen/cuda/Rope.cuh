@@ -7,7 +7,7 @@ namespace strata {
 
 /// One block a row. Angles are computed in F64 once for all heads: an F32 product would be off by
 /// 2e-4 at position 4000.
-template <class K> inline void rope(const Slots<8> &slots) {
+template <class K> inline void rope(const Slots<9> &slots) {
   enum { X, Frequencies, RowPosition };
   constexpr uint32_t pairs = K::rotary_width / 2;
   __shared__ float cosine[pairs], sine[pairs];
@@ -25,7 +25,7 @@ template <class K> inline void rope(const Slots<8> &slots) {
     sine[j] = float(s * magnitude);
   }
   __syncthreads();
-  float *x = slots.pointer<float>(X) + uint64_t(row) * K::heads * K::head_width;
+  float *x = slots.pointer<float>(X) + uint64_t(row) * K::heads * K::head_width + K::first;
   for (uint32_t i = threadIdx.x; i < K::heads * pairs; i += K::threads) {
     uint32_t j = i % pairs;
     float *head = x + i / pairs * K::head_width;

@@ -25,6 +25,7 @@ inline uint64_t sampleConstant(std::string_view name) {
       {"accumulate", 1},
       {"rotary_width", 64},
       {"interleaved", 0},
+      {"first", 32},
       {"magnitude", std::bit_cast<uint64_t>(1.0)},
       {"block_tokens", 16},
       {"block_stride", 65536},
