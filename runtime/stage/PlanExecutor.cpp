@@ -56,8 +56,8 @@ PlanExecutor::~PlanExecutor() {
     std::vector<Channel> channels;
   };
   // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): without memory the process ends anyway
-  (void)new Left{std::move(file_),   std::move(timelines_), std::move(devices_),
-                 std::move(stages_), std::move(channels_)};
+  (void)new Left{std::move(file_), std::move(timelines_), std::move(devices_), std::move(stages_),
+                 std::move(channels_)};
 }
 
 Status PlanExecutor::boot() {
