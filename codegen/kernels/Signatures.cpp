@@ -277,9 +277,9 @@ constexpr SlotSpec conv[] = {
 
 // Mamba-2's recurrence as strata.ssm_scan states it.
 constexpr SlotSpec ssmScan[] = {
-    {"x", Buffer, R},  // F32 [rows][heads * head_width + 2 * groups * state_width]
-    {"dt", Buffer, R}, // F32 [rows][heads]
-    {"a", Weight, R},  // F32 [heads], as the next two
+    {"x", Buffer, R},              // F32 [rows][heads * head_width + 2 * groups * state_width]
+    {"dt", Buffer, R},             // F32 [rows][heads]
+    {"a", Weight, R, false, true}, // F32 [heads], as the next two
     {"skip", Weight, R},
     {"dt_bias", Weight, R},
     {"y", Buffer, W},     // F32 [rows][heads * head_width]

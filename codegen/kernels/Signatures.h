@@ -18,6 +18,7 @@ struct SlotSpec {
   fb::SlotKind kind;
   fb::Access access;
   bool optional = false;
+  bool negative = false; ///< A weight whose values are below 0, else what is computed grows.
 };
 
 /// What a family of kernels (`linear`) takes; members differ by the types after the first dot.

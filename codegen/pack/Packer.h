@@ -45,6 +45,9 @@ struct WeightRecipe {
   bool isNegativeExponential = false; ///< -exp of every element; F32 weights only.
   float plus = 0;                     ///< Added to every element; F32 weights only.
 
+  /// Whether its bytes follow from the recipe alone.
+  bool isKnown() const { return source.empty() && (isIdentity || computed); }
+
   /// The tensors that it is made of, in order.
   std::vector<std::string> sources() const;
 };

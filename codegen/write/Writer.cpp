@@ -75,6 +75,17 @@ WeightRecipe recipeOf(WeightOp weight) {
   return recipe;
 }
 
+/// Collects what is packed.
+class MemorySink : public SegmentSink {
+public:
+  Status write(std::span<const std::byte> bytes) override {
+    content.insert(content.end(), bytes.begin(), bytes.end());
+    bytes_ += bytes.size();
+    return Status::ok();
+  }
+  std::vector<std::byte> content;
+};
+
 /// Writes one plan. Members are filled in the order of the methods below.
 class Writer {
 public:
@@ -90,6 +101,7 @@ private:
   Status buildPlan();
 
   Result<Offset<fb::Stage>> buildStage(StageOp stage);
+  Result<Offset<fb::Weight>> buildWeight(WeightOp weight);
   Offset<fb::Forward> buildForward(StageOp stage, ForwardOp forward);
   Offset<fb::Command> buildCommand(StageOp stage, DispatchOp dispatch, ArenaOp arena);
   fb::Slot buildSlot(StageOp stage, DispatchOp dispatch, ArenaOp arena, Attribute slot,
@@ -352,6 +364,27 @@ Offset<fb::BlockLayout> Writer::buildLayout(const BlockFields &layout) {
   return fb::CreateBlockLayout(builder, layout.bytes, vector);
 }
 
+Result<Offset<fb::Weight>> Writer::buildWeight(WeightOp weight) {
+  RankedTensorType type = weight.getTensorType();
+  const WeightType &weightType = *weightTypeOf(type.getElementType());
+  std::vector<uint64_t> shape(type.getShape().begin(), type.getShape().end());
+  auto name = text(weight.getSymName());
+  auto typeName = text({weightType.name.data(), weightType.name.size()});
+  auto layout = text(*weight.getLayout());
+  auto shapeVector = builder.CreateVector(shape);
+  Offset<flatbuffers::Vector<uint8_t>> content;
+  // Random numbers may stand for what a checkpoint would say, but not for a table.
+  if (WeightRecipe recipe = recipeOf(weight); options.weights == "none" && recipe.isKnown()) {
+    MemorySink sink;
+    STRATA_RETURN_IF_ERROR(packWeight(recipe, nullptr, sink));
+    content = builder.CreateVector(reinterpret_cast<const uint8_t *>(sink.content.data()),
+                                   sink.content.size());
+  }
+  const Placement &place = placements.at(weight.getSymName().str());
+  return fb::CreateWeight(builder, name, typeName, layout, shapeVector, place.segment, place.offset,
+                          static_cast<uint64_t>(*weightBytes(type)), content);
+}
+
 Result<Offset<fb::Stage>> Writer::buildStage(StageOp stage) {
   kernels.emplace(*KernelLibrary::of(stage.getDevice().str()));
   weightIndex.clear(), stateIndex.clear(), portHandoff.clear();
@@ -372,16 +405,8 @@ Result<Offset<fb::Stage>> Writer::buildStage(StageOp stage) {
   Offsets<fb::Weight> weights;
   for (WeightOp weight : stage.getOps<WeightOp>()) {
     weightIndex[weight.getSymName()] = static_cast<uint32_t>(weights.size());
-    RankedTensorType type = weight.getTensorType();
-    const WeightType &weightType = *weightTypeOf(type.getElementType());
-    std::vector<uint64_t> shape(type.getShape().begin(), type.getShape().end());
-    auto name = text(weight.getSymName());
-    auto typeName = text({weightType.name.data(), weightType.name.size()});
-    auto layout = text(*weight.getLayout());
-    auto shapeVector = builder.CreateVector(shape);
-    const Placement &place = placements.at(weight.getSymName().str());
-    weights.push_back(fb::CreateWeight(builder, name, typeName, layout, shapeVector, place.segment,
-                                       place.offset, static_cast<uint64_t>(*weightBytes(type))));
+    STRATA_ASSIGN_OR_RETURN(Offset<fb::Weight> built, buildWeight(weight));
+    weights.push_back(built);
   }
   Offsets<fb::StateGroup> states;
   for (StateOp state : stage.getOps<StateOp>()) {

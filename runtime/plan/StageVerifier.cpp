@@ -76,6 +76,11 @@ Status checkWeight(const fb::Plan &plan, const fb::Weight &weight) {
   if (weight.offset() % weightAlignment != 0)
     return invalid("weight '{}' lies at byte {} of its segment, which is no multiple of {}", name,
                    weight.offset(), weightAlignment);
+  if (weight.content() && plan.weights_place() != fb::WeightsPlace::None)
+    return invalid("weight '{}' has a content of its own beside that of its segment", name);
+  if (weight.content() && weight.content()->size() != weight.bytes())
+    return invalid("weight '{}' has {} bytes but a content of {}", name, weight.bytes(),
+                   weight.content()->size());
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "codegen/kernels/Signatures.h"
 #include "runtime/base/CheckedMath.h"
 #include "runtime/checkpoint/WeightTypeTable.h"
 #include "runtime/plan/PlanAccess.h"
@@ -31,12 +32,13 @@ private:
 struct Range {
   float least; ///< Of the largest magnitude in the block.
   float most;  ///< Of every magnitude.
-  bool isPositive;
+  int sign;    ///< Of every value; 0: any.
 
   bool admits(std::span<const float> values) const {
     float largest = 0;
     for (float value : values) {
-      if (!std::isfinite(value) || std::fabs(value) > most || (isPositive && value < least))
+      if (!std::isfinite(value) || std::fabs(value) > most ||
+          (sign != 0 && value * float(sign) < least))
         return false;
       largest = std::max(largest, std::fabs(value));
     }
@@ -75,7 +77,8 @@ Result<std::vector<uint8_t>> drawBlocks(const WeightType &type, const Range &ran
 
 } // namespace
 
-Status fillRandomWeight(const fb::Weight &weight, uint64_t seed, std::span<std::byte> bytes) {
+Status fillRandomWeight(const fb::Weight &weight, uint64_t seed, bool isNegative,
+                        std::span<std::byte> bytes) {
   const WeightType *type = findWeightType(text(weight.type()));
   if (!type || bytes.size() > weight.bytes() || bytes.size() % type->blockBytes != 0)
     return makeError(StatusCode::Internal, "weight '{}' of type '{}' cannot be filled",
@@ -83,13 +86,28 @@ Status fillRandomWeight(const fb::Weight &weight, uint64_t seed, std::span<std::
   bool isVector = count(weight.shape()) == 1;
   uint64_t columns = weight.shape()->Get(weight.shape()->size() - 1);
   float most = isVector ? 1.5f : 2.0f / std::sqrt(float(columns));
-  Range range{isVector ? 0.5f : most / 16, most, isVector && type->isPlain()};
+  int sign = isNegative ? -1 : isVector && type->isPlain();
+  Range range{isVector ? 0.5f : most / 16, most, sign};
   Random random(seed ^ (uint64_t(weight.segment()) << 40) ^ weight.offset());
   STRATA_ASSIGN_OR_RETURN(std::vector<uint8_t> blocks, drawBlocks(*type, range, random));
   uint64_t choices = blocks.size() / type->blockBytes;
   for (size_t at = 0; at < bytes.size(); at += type->blockBytes)
     std::memcpy(&bytes[at], &blocks[random.next() % choices * type->blockBytes], type->blockBytes);
   return {};
+}
+
+std::vector<bool> negativeWeights(const fb::Stage &stage) {
+  std::vector<bool> isNegative(count(stage.weights()));
+  for (const fb::Forward *forward : *stage.forwards())
+    for (uint32_t c = 0; c < count(forward->commands()); ++c) {
+      const fb::Command &command = *forward->commands()->Get(c);
+      const KernelSignature &signature =
+          *findSignature(text(stage.kernels()->Get(command.kernel())->name()));
+      for (uint32_t i = 0; i < signature.slots.size(); ++i)
+        if (signature.slots[i].negative)
+          isNegative[command.slots()->Get(i)->object()] = true;
+    }
+  return isNegative;
 }
 
 } // namespace strata

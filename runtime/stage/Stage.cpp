@@ -100,6 +100,7 @@ Status Stage::placeWeights(std::optional<uint64_t> seed) {
   bool isStored = plan.weights_place() != fb::WeightsPlace::None;
   memory_.segments.resize(count(plan.segments()));
   std::vector<std::byte *> toFill(memory_.segments.size());
+  std::vector<bool> isNegative = negativeWeights(*plan_);
   for (uint32_t i = 0; i < count(plan_->weights()); ++i) {
     const fb::Weight &weight = *plan_->weights()->Get(i);
     const fb::Segment &segment = *plan.segments()->Get(weight.segment());
@@ -120,8 +121,8 @@ Status Stage::placeWeights(std::optional<uint64_t> seed) {
       }
     }
     if (!isStored)
-      STRATA_RETURN_IF_ERROR(
-          placeRandomWeight(weight, *seed, toFill[weight.segment()] + weight.offset()));
+      STRATA_RETURN_IF_ERROR(placeUnstoredWeight(weight, *seed, isNegative[i],
+                                                 toFill[weight.segment()] + weight.offset()));
     // One extent a weight: a command may not read what this stage does not list.
     extents_.push_back({placed.data() + weight.offset(), weight.bytes(), false});
   }
@@ -130,13 +131,16 @@ Status Stage::placeWeights(std::optional<uint64_t> seed) {
 
 // Memory of a GPU is filled with pieces of the weight's beginning: the host would take minutes for
 // all of a large model.
-Status Stage::placeRandomWeight(const fb::Weight &weight, uint64_t seed, std::byte *to) {
+Status Stage::placeUnstoredWeight(const fb::Weight &weight, uint64_t seed, bool isNegative,
+                                  std::byte *to) {
+  if (const auto *content = weight.content())
+    return device_.write(to, std::as_bytes(std::span(content->data(), content->size())));
   if (device_.sharesHostMemory())
-    return fillRandomWeight(weight, seed, {to, weight.bytes()});
+    return fillRandomWeight(weight, seed, isNegative, {to, weight.bytes()});
   constexpr uint64_t pieceBytes = 16 << 20;
   uint64_t block = findWeightType(text(weight.type()))->blockBytes;
   std::vector<std::byte> piece(std::min(weight.bytes(), pieceBytes / block * block));
-  STRATA_RETURN_IF_ERROR(fillRandomWeight(weight, seed, piece));
+  STRATA_RETURN_IF_ERROR(fillRandomWeight(weight, seed, isNegative, piece));
   for (uint64_t at = 0; at < weight.bytes(); at += piece.size())
     STRATA_RETURN_IF_ERROR(device_.write(
         to + at, std::span(piece).first(std::min<uint64_t>(piece.size(), weight.bytes() - at))));

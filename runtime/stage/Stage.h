@@ -94,7 +94,8 @@ private:
         SequenceTable table);
   Status takeMemory(const Options &options);
   Status placeWeights(std::optional<uint64_t> seed);
-  Status placeRandomWeight(const fb::Weight &weight, uint64_t seed, std::byte *to);
+  Status placeUnstoredWeight(const fb::Weight &weight, uint64_t seed, bool isNegative,
+                             std::byte *to);
   Result<uint64_t> validRows(const fb::Command &command) const;
   Status prepareForward(const fb::Forward &forward, const Options &options);
   Status prepareLine(const fb::Forward &forward, uint32_t handoffNumber, const Options &options);

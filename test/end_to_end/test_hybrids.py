@@ -1,6 +1,7 @@
 """Random models with experts, Mamba-2 layers and latent attention against a float64 reference, and the
 same bits however their sequences, layers and batches are cut."""
 
+import os
 import unittest
 
 import numpy as np
@@ -50,7 +51,7 @@ def prompt_of(length=LENGTH, seed=1):
     return np.random.default_rng(seed).integers(3, 320, length).tolist()
 
 
-class Hybrids(EndToEnd):
+class Files(EndToEnd):
     def written(self, name, form="folder", weight_type="f32", **how):
         """(path, model) of one of SHAPES."""
         model = rounded(hybrid.make(SHAPES[name], len(name)), weight_type)
@@ -59,6 +60,8 @@ class Hybrids(EndToEnd):
         write(model, path, weight_type, **how)
         return path, model
 
+
+class Hybrids(Files):
     def check_model(self, name, form="folder", weight_type="f32", **how):
         with self.subTest(name, form=form, weight_type=weight_type):
             path, model = self.written(name, form, weight_type, **how)
@@ -175,6 +178,33 @@ class Cuts(EndToEnd):
                 for request, answer in zip(trace, together):
                     alone = self.replay(plan, [request | {"arrival": 0}])[0]
                     self.assertEqual(answer["ids"], alone["ids"])
+
+
+class WithoutWeights(Files):
+    """Random numbers stand for a checkpoint: what follows from the model alone they must not touch."""
+
+    def test_tables_are_in_the_plan(self):
+        for name in ("qwen3", "nemotron-latent", "deepseek", "grouped"):
+            with self.subTest(name):
+                shape = SHAPES[name]
+                path, _ = self.written(name)
+                config = os.path.join(path, "config.json")
+                plan = self.plan(config, *OPTIONS, "--weights=none", "--weight-type", "f32")
+                with open(plan, "rb") as file:
+                    content = file.read()
+                slots = np.arange(shape.experts, dtype="<f4")
+                self.assertIn(slots.tobytes(), content)
+
+    def test_rates_of_decay_are_below_zero(self):
+        """Else a state grows beyond all numbers within some tokens."""
+        for name in ("mamba2", "nemotron"):
+            with self.subTest(name):
+                path, _ = self.written(name)
+                config = os.path.join(path, "config.json")
+                options = ("--kv", "f32", "--max-context", 300, "--weights=none")
+                plan = self.plan(config, *options, "--weight-type", "f32")
+                flags = ("--prompt", 256, "--generate", 256, "--repeat", 1, "--random-weights", 3)
+                check("strata-run", "bench", plan, *flags)
 
 
 class Conversion(EndToEnd):

@@ -49,8 +49,8 @@ Bytes weights(std::string_view type, uint64_t rows, uint64_t columns) {
   builder.Finish(fb::CreateWeightDirect(builder, "weight", std::string(type).c_str(), "rows",
                                         &shape, 0, 0, bytes));
   Bytes result(bytes);
-  Status status =
-      fillRandomWeight(*flatbuffers::GetRoot<fb::Weight>(builder.GetBufferPointer()), 7, result);
+  Status status = fillRandomWeight(*flatbuffers::GetRoot<fb::Weight>(builder.GetBufferPointer()), 7,
+                                   false, result);
   EXPECT_TRUE(status.isOk()) << status.toString();
   return result;
 }

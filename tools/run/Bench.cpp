@@ -2,17 +2,20 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "runtime/Strata.h"
+#include "runtime/plan/PlanAccess.h"
 #include "runtime/plan/PlanFile.h"
 #include "tools/run/Commands.h"
 #include "tools/run/EngineFlags.h"
 #include "tools/run/Interrupt.h"
 #include "tools/run/OptionChecks.h"
 #include "tools/run/ProgressBar.h"
+#include "tools/run/ReadBandwidth.h"
 #include "tools/run/WeightTraffic.h"
 
 namespace strata::run {
@@ -32,7 +35,7 @@ struct Options {
   bool json = false;
 };
 
-struct Rates { ///< Tokens per second over the repeats.
+struct Rates { ///< Over the repeats.
   double least, median, most;
 };
 
@@ -43,10 +46,18 @@ Rates ratesOf(std::vector<double> samples) {
   return {samples.front(), median, samples.back()};
 }
 
-nlohmann::ordered_json toJson(uint32_t tokens, const Rates &rates) {
-  return {
-      {"tokens", tokens},
-      {"tokens_per_second", {{"min", rates.least}, {"median", rates.median}, {"max", rates.most}}}};
+nlohmann::ordered_json toJson(const Rates &rates) {
+  return {{"min", rates.least}, {"median", rates.median}, {"max", rates.most}};
+}
+
+nlohmann::ordered_json toJson(uint32_t tokens, const Rates &tokensPerSecond) {
+  return {{"tokens", tokens}, {"tokens_per_second", toJson(tokensPerSecond)}};
+}
+
+bool runsOnHost(const fb::Plan &plan) {
+  return std::all_of(plan.stages()->begin(), plan.stages()->end(), [](const fb::Stage *stage) {
+    return text(stage->target()).starts_with("cpu:");
+  });
 }
 
 /// Ids spread over the vocabulary, the same on every machine. What they say does not matter to
@@ -74,7 +85,12 @@ Result<double> measure(Engine &engine, const InterruptScope &interrupt, uint32_t
     STRATA_RETURN_IF_ERROR(engine.submit(std::move(request)).status());
   }
   while (engine.busy()) {
-    STRATA_RETURN_IF_ERROR(engine.poll(events).status());
+    STRATA_ASSIGN_OR_RETURN(size_t written, engine.poll(events));
+    for (const TokenEvent &event : std::span(events).first(written))
+      if (event.finish == FinishReason::NonFinite)
+        return makeError(StatusCode::Internal,
+                         "layer {} gives an infinity or NaN, at which the sequence ends",
+                         event.nonfiniteLayer);
     if (interrupt.requested())
       return makeError(StatusCode::Cancelled, "interrupted before the first result");
   }
@@ -116,8 +132,16 @@ Status bench(Options options) {
 
   // A prompt run ends with its first token; a generation run begins with a prompt of one id, whose
   // step costs what every other step of it costs.
+  // Memory is read between the runs, so that a machine whose speed drifts is compared with itself.
+  const fb::Plan &plan = engine->plan().plan();
+  uint64_t stepBytes = weightBytesPerStep(plan, options.batch);
+  uint64_t tokenBytes = stepBytes / options.batch;
+  std::optional<ReadBandwidth> memory;
+  if (runsOnHost(plan))
+    memory.emplace(engine->threads());
+
   InterruptScope interrupt;
-  std::vector<double> promptRates, generationRates;
+  std::vector<double> promptRates, generationRates, readRates, fractions;
   {
     ProgressBar progress("bench", options.repeat + 1);
     for (uint32_t i = 0; i <= options.repeat; ++i) { // the first warms caches and clocks up
@@ -126,17 +150,19 @@ Status bench(Options options) {
                                                      options.prompt, 1, options.prompt));
       STRATA_ASSIGN_OR_RETURN(double generation, measure(*engine, interrupt, options.batch, 1,
                                                          options.generate, options.generate));
-      if (i > 0) {
-        promptRates.push_back(prompt);
-        generationRates.push_back(generation);
-      }
+      double read = memory ? memory->measure() : 0;
+      if (i == 0)
+        continue;
+      promptRates.push_back(prompt);
+      generationRates.push_back(generation);
+      readRates.push_back(read);
+      fractions.push_back(generation * double(tokenBytes) / std::max(read, 1.0));
     }
   }
 
-  const fb::Plan &plan = engine->plan().plan();
   Rates prompt = ratesOf(promptRates), generation = ratesOf(generationRates);
-  uint64_t stepBytes = weightBytesPerStep(plan, options.batch);
-  double gigabytes = static_cast<double>(stepBytes) * generation.median / options.batch / 1e9;
+  Rates read = ratesOf(readRates), fraction = ratesOf(fractions);
+  double gigabytes = double(tokenBytes) * generation.median / 1e9;
   if (options.json) {
     nlohmann::ordered_json result = {{"plan", options.plan},
                                      {"model", plan.model() ? plan.model()->str() : ""},
@@ -145,8 +171,12 @@ Status bench(Options options) {
                                      {"repeat", options.repeat},
                                      {"prompt", toJson(options.prompt, prompt)},
                                      {"generation", toJson(options.generate, generation)},
-                                     {"weight_bytes_per_token", stepBytes / options.batch},
+                                     {"weight_bytes_per_token", tokenBytes},
                                      {"weight_gigabytes_per_second", gigabytes}};
+    if (memory) {
+      result["memory_gigabytes_per_second"] = read.median / 1e9;
+      result["fraction_of_memory"] = toJson(fraction);
+    }
     fmt::print("{}\n", result.dump());
     return Status::ok();
   }
@@ -157,7 +187,12 @@ Status bench(Options options) {
   fmt::print("{:<12}{:>8}{:>8}{:>12.1f}{:>12.1f}{:>12.1f}\n", "generation", options.generate,
              options.batch, generation.least, generation.median, generation.most);
   fmt::print("generation reads {:.1f} MB of weights a token: {:.1f} GB/s\n",
-             static_cast<double>(stepBytes) / options.batch / 1e6, gigabytes);
+             double(tokenBytes) / 1e6, gigabytes);
+  if (memory)
+    fmt::print("memory is read at {:.1f} GB/s with {} threads: generation reaches {:.0f} % of it "
+               "({:.0f} to {:.0f} %)\n",
+               read.median / 1e9, engine->threads(), 100 * fraction.median, 100 * fraction.least,
+               100 * fraction.most);
   return Status::ok();
 }
 

@@ -255,6 +255,18 @@ std::vector<Break> breaks() {
          });
        },
        {"takes field 'row_sequence' as slot 'row_sequence' but is given 'seed'"}},
+      {"ContentBesideASegment",
+       [](auto &p) {
+         p.weights_place = fb::WeightsPlace::Store;
+         p.store = "w";
+         for (auto &segment : p.segments)
+           segment->name = std::string(32, 'a');
+         p.stages[0]->weights[0]->content.assign(p.stages[0]->weights[0]->bytes, 0);
+       },
+       {"has a content of its own beside"}},
+      {"ContentOfAnotherSize",
+       [](auto &p) { p.stages[0]->weights[0]->content.assign(4, 0); },
+       {"bytes but a content of 4"}},
       {"Logits", [](auto &p) { p.stages[0]->forwards[R2S2]->logits = 0; }, {"logits buffer"}},
       {"LogitsIndex",
        [](auto &p) { p.stages[0]->forwards[R2S2]->logits = 500; },

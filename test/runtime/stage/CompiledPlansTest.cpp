@@ -90,6 +90,11 @@ INSTANTIATE_TEST_SUITE_P(
                     Model{"bias", testData("fixtures/qwen2-bias")},
                     Model{"head_norms", testData("fixtures/qwen3-qknorm")},
                     Model{"post_norms", testData("fixtures/gemma3")},
+                    Model{"experts", testData("fixtures/qwen3-moe")},
+                    Model{"recurrent", testData("fixtures/mamba2")},
+                    Model{"hybrid", testData("fixtures/nemotron-h-moe")},
+                    Model{"latent_experts", testData("fixtures/nemotron-h-latent")},
+                    Model{"latent_attention", testData("fixtures/deepseek-v3")},
                     Model{"smollm2", cachedModel("SmolLM2-135M-Instruct.Q4_1.gguf")}),
     [](const auto &model) { return model.param.name; });
 

@@ -171,6 +171,18 @@ TEST_F(PlanExecutorTest, RandomWeights) {
     EXPECT_TRUE(std::isfinite(value));
 }
 
+TEST_F(PlanExecutorTest, RandomWeightsSpareWhatThePlanKnows) {
+  fb::PlanT plan = tinyPlan();
+  plan.weights_place = fb::WeightsPlace::None;
+  fb::WeightT &norm = *plan.stages[0]->weights.back(); // the head's, F32
+  norm.content.assign(norm.bytes, 0);                  // rows of zeros: every logit is 0
+  ASSERT_TRUE(writeTinyPlan(folder_ / "known", plan, TinyModel(), fb::WeightsPlace::None).isOk());
+  Driver driver(folder_ / "known", {.threads = 1, .randomWeightsSeed = 1});
+  ASSERT_TRUE(driver.isBooted()) << driver.status().toString();
+  driver.run(R1S1, {{0, {1}, true}});
+  EXPECT_THAT(driver.logits(0), testing::Each(0.0f));
+}
+
 TEST_F(PlanExecutorTest, BlocksFollowWhatIsAskedFor) {
   std::string path = writePlan("a");
   auto blocks = [&](uint32_t sequences, uint64_t tokens) {

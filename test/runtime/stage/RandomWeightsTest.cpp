@@ -23,11 +23,12 @@ std::vector<uint8_t> packWeight(const WeightType &type, std::vector<uint64_t> sh
   return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};
 }
 
-std::vector<float> fill(const WeightType &type, const std::vector<uint64_t> &shape, uint64_t seed) {
+std::vector<float> fill(const WeightType &type, const std::vector<uint64_t> &shape, uint64_t seed,
+                        bool isNegative = false) {
   std::vector<uint8_t> packed = packWeight(type, shape);
   const fb::Weight &weight = *flatbuffers::GetRoot<fb::Weight>(packed.data());
   std::vector<std::byte> bytes(weight.bytes());
-  Status status = fillRandomWeight(weight, seed, bytes);
+  Status status = fillRandomWeight(weight, seed, isNegative, bytes);
   EXPECT_TRUE(status.isOk()) << status.toString();
   std::vector<float> values(bytes.size() / type.blockBytes * type.blockElements);
   dequantiseRow(type, reinterpret_cast<const uint8_t *>(bytes.data()), values.size(),
@@ -55,6 +56,13 @@ TEST(RandomWeights, GainsStandAroundOne) {
       ASSERT_GE(value, 0.5f);
       ASSERT_LE(value, 1.5f);
     }
+}
+
+TEST(RandomWeights, RatesOfDecayStandAroundMinusOne) {
+  for (float value : fill(*findWeightType("f32"), {512}, 1, true)) {
+    ASSERT_GE(value, -1.5f);
+    ASSERT_LE(value, -0.5f);
+  }
 }
 
 TEST(RandomWeights, FollowTheSeed) {

@@ -187,6 +187,8 @@ class WithAPlan(EndToEnd):
             self.assertEqual(found[part]["tokens"], tokens)
             self.assertTrue(0 < rates["min"] <= rates["median"] <= rates["max"], rates)
         self.assertGreater(found["weight_bytes_per_token"], 0)
+        self.assertGreater(found["memory_gigabytes_per_second"], 0)
+        self.assertGreater(found["fraction_of_memory"]["min"], 0)
         self.assertEqual(found["threads"], os.cpu_count())
         one = json.loads(check("strata-run", "bench", self.tiny, *flags, "--threads", 1, "--json"))
         self.assertEqual(one["threads"], 1)
