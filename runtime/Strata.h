@@ -68,6 +68,10 @@ public:
   /// devices; the engine is then at its end and every further poll says the same.
   Result<size_t> poll(std::span<TokenEvent> events);
 
+  /// Moves the state of running sequences, from the next step on, into the blocks of the lowest
+  /// numbers, and clears what it leaves: what is free then lies in one piece.
+  void compact();
+
   bool busy() const; ///< Whether any request's last event is still to come.
 
   /// Refuses further submissions; those accepted run on (poll until not busy()).

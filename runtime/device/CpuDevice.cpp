@@ -234,6 +234,14 @@ void CpuDevice::Queue::runLine(const Line &line, LineId id, const ItemCounts &co
   observer(id, uint32_t(commands.size()));
 }
 
+static void copyAll(const std::vector<DeviceCopy> &copies) {
+  for (const DeviceCopy &copy : copies)
+    if (copy.from)
+      std::memcpy(copy.to, copy.from, copy.bytes);
+    else
+      std::memset(copy.to, 0, copy.bytes);
+}
+
 bool CpuDevice::Queue::runLaunch(uint32_t number) {
   using enum DeviceActivity::Kind;
   const DeviceLaunch &launch = *ring[number % ring.size()];
@@ -244,13 +252,11 @@ bool CpuDevice::Queue::runLaunch(uint32_t number) {
       return false;
   }
   at(Running, number, 0);
-  for (const DeviceCopy &copy : launch.copiesIn)
-    std::memcpy(copy.to, copy.from, copy.bytes);
+  copyAll(launch.copiesIn);
   runLine(*lines[launch.line], launch.line, launch.counts);
   if (stop.load(std::memory_order_seq_cst))
     return false;
-  for (const DeviceCopy &copy : launch.copiesOut)
-    std::memcpy(copy.to, copy.from, copy.bytes);
+  copyAll(launch.copiesOut);
   at(Idle, number, 0);
   ended.advance(number + 1);
   // The last signal gives `launch` back: nothing of it is looked at after.

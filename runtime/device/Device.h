@@ -58,10 +58,11 @@ struct TimelineValue {
   uint32_t value = 0;
 };
 
-/// Bytes that a launch copies between memory of the host and the device's, or another's.
+/// Bytes that a launch copies between memory of the host and the device's, or another's, or inside
+/// the device's.
 struct DeviceCopy {
   std::byte *to = nullptr;
-  const std::byte *from = nullptr;
+  const std::byte *from = nullptr; ///< nullptr: zeros.
   uint64_t bytes = 0;
 };
 

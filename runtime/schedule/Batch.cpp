@@ -16,6 +16,7 @@ Step Schedule::makeStep() const {
   step.sequenceSlot.resize(config_.maxSequences);
   step.sampling.resize(config_.maxSequences);
   step.starts.reserve(config_.maxSequences);
+  step.moves.reserve(maxStateMoves);
   for (const ScheduleConfig::Group &group : config_.groups)
     step.blockTables.emplace_back(size_t{config_.maxSequences} * group.blocksPerSequence, -1);
   step.headRow.resize(buckets_.maxHeadRows());
@@ -38,6 +39,7 @@ bool Schedule::next(Step &step) {
   if (launchesOut_ == launches_.size())
     return false;
   step.starts.clear();
+  step.moves.clear();
   uint32_t bucket;
   if (batchesOut_ > 0 && newestBatch().headsLaunched < newestBatch().heads.size()) {
     bucket = fillHeadAlone(step, newestBatch());
@@ -178,7 +180,18 @@ void Schedule::fillSequence(Step &step, Batch &batch, uint32_t index, uint32_t f
   ++sequence.stepsOut;
 }
 
+// Launches run in order on every stage: those that are out read a block before it moves, and what
+// it leaves is free for this one.
+void Schedule::fillMoves(Step &step) {
+  for (uint32_t g = 0; compacting_ && g < allocators_.size(); ++g)
+    for (StateMove move{.group = g};
+         step.moves.size() < maxStateMoves && allocators_[g].compact(move.from, move.to);)
+      step.moves.push_back(move);
+  compacting_ = step.moves.size() == maxStateMoves;
+}
+
 void Schedule::fillBody(Step &step, Batch &batch, uint32_t bucket) {
+  fillMoves(step);
   uint32_t row = 0;
   for (uint32_t i = 0; i < batch.parts.size(); ++i) {
     fillSequence(step, batch, i, row);

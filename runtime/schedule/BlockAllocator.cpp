@@ -47,6 +47,17 @@ void BlockAllocator::release(uint32_t slot) {
   held = {};
 }
 
+bool BlockAllocator::compact(int32_t &from, int32_t &to) {
+  auto lowest = std::min_element(free_.begin(), free_.end());
+  auto highest = std::max_element(tables_.begin(), tables_.end()); // -1: none is held
+  if (lowest == free_.end() || *lowest > *highest)
+    return false;
+  from = *highest;
+  to = *lowest;
+  std::swap(*highest, *lowest);
+  return true;
+}
+
 std::span<const int32_t> BlockAllocator::table(uint32_t slot) const {
   return {tables_.data() + size_t{slot} * blocksPerSequence_, blocksPerSequence_};
 }

@@ -33,6 +33,11 @@ public:
   /// Gives back every block and the reservation.
   void release(uint32_t slot);
 
+  /// Exchanges the held block of the highest number for the free one of the lowest; false, and
+  /// nothing changes, where no free one is lower. Repeated, it leaves the free blocks behind those
+  /// held.
+  bool compact(int32_t &from, int32_t &to);
+
   /// Block numbers by logical block, blocksPerSequence() entries; -1 where none is held.
   std::span<const int32_t> table(uint32_t slot) const;
 

@@ -140,6 +140,8 @@ Result<size_t> Engine::poll(std::span<TokenEvent> events) {
   return count + state_->takeEvents(events.subspan(count));
 }
 
+void Engine::compact() { state_->schedule->compact(); }
+
 bool Engine::busy() const { return state_->schedule->busy(); }
 
 void Engine::drain() { state_->schedule->drain(); }

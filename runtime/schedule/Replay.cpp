@@ -200,7 +200,8 @@ Result<std::vector<ReplayRequest>> loadReplay(const std::string &path, const Rep
   return requests;
 }
 
-Result<std::vector<ReplayOutcome>> replay(Engine &engine, std::span<const ReplayRequest> requests) {
+Result<std::vector<ReplayOutcome>> replay(Engine &engine, std::span<const ReplayRequest> requests,
+                                          uint64_t compactEvery) {
   std::vector<ReplayOutcome> outcomes(requests.size());
   std::vector<size_t> arrivals =
       sortedBy(requests, [](const ReplayRequest &r) { return std::optional(r.arrival); });
@@ -226,6 +227,8 @@ Result<std::vector<ReplayOutcome>> replay(Engine &engine, std::span<const Replay
     for (; cancelled < cancels.size() && *requests[cancels[cancelled]].cancel <= step; ++cancelled)
       if (RequestId id = ids[cancels[cancelled]]; active.contains(id))
         STRATA_RETURN_IF_ERROR(engine.cancel(id));
+    if (compactEvery > 0 && step % compactEvery == 0)
+      engine.compact();
     STRATA_ASSIGN_OR_RETURN(size_t count, engine.poll(events));
     for (const TokenEvent &event : std::span(events).first(count)) {
       auto found = active.find(event.request);

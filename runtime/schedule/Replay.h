@@ -55,9 +55,11 @@ Result<std::vector<ReplayRequest>> parseReplay(std::string_view text, const Repl
 Result<std::vector<ReplayRequest>> loadReplay(const std::string &path, const ReplayLimits &limits);
 
 /// Runs `requests` through `engine`, which is not busy, and returns one outcome each, in order.
+/// Before every `compactEvery`-th step the state is compacted; 0: never.
 /// Requests of one arrival step are submitted in the order in which they stand. Steps without work
 /// are skipped. Errors: those of Engine::submit (naming the request's index) and Engine::poll.
-Result<std::vector<ReplayOutcome>> replay(Engine &engine, std::span<const ReplayRequest> requests);
+Result<std::vector<ReplayOutcome>> replay(Engine &engine, std::span<const ReplayRequest> requests,
+                                          uint64_t compactEvery = 0);
 
 /// The word of a finish reason in reports: "stop", "length", "cancelled", "non-finite".
 std::string_view finishReasonName(FinishReason reason);

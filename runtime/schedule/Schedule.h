@@ -60,6 +60,10 @@ public:
   /// Refuses further requests; those accepted run on.
   void drain() { draining_ = true; }
 
+  /// From the next step on, the state that running sequences hold moves into the blocks of the
+  /// lowest numbers, up to maxStateMoves a step, until those that are free lie behind it.
+  void compact() { compacting_ = true; }
+
   /// Fills `step` with the next launch. False where there is none: nothing to run that need not
   /// wait for a launch that is out, as many launches out as may be, or, before a new step, events
   /// not yet taken. A step is one launch, or a body followed by launches of the head alone over its
@@ -161,6 +165,7 @@ private:
   void addPart(Batch &batch, Sequence &sequence, uint32_t rows);
   void fillBody(Step &step, Batch &batch, uint32_t bucket);
   void fillSequence(Step &step, Batch &batch, uint32_t index, uint32_t firstRow);
+  void fillMoves(Step &step);
   uint32_t fillHeadAlone(Step &step, Batch &batch);
   void setSequence(Step &step, uint32_t index, const Sequence &sequence, uint32_t length);
   Batch &newestBatch() { return batches_[(firstBatch_ + batchesOut_ - 1) % batches_.size()]; }
@@ -181,6 +186,7 @@ private:
   std::vector<Sequence *> running_; ///< In order of admission.
   std::vector<uint32_t> freeSlots_; ///< A stack.
   bool draining_ = false;
+  bool compacting_ = false;
 
   std::vector<Sequence *> ready_; ///< For chooseGroup().
 

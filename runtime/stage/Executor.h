@@ -20,6 +20,16 @@ struct SequenceStart {
   std::span<const uint32_t> allowed; ///< maskWords(vocabulary) words, or empty: all.
 };
 
+/// A block of a state group takes what another holds, and that one is cleared. On every stage it
+/// happens between the launches before and the launch that it comes with.
+struct StateMove {
+  uint32_t group = 0; ///< In the order of stateGroups().
+  int32_t from = 0;
+  int32_t to = 0;
+};
+
+constexpr uint32_t maxStateMoves = 64; ///< With one launch.
+
 /// One launch of one bucket, in host form. Filled by the schedule, copied into every stage's step
 /// block by the executor. Vectors are sized once, to the plan's maxima, and never grow.
 struct Step {
@@ -42,6 +52,7 @@ struct Step {
   std::vector<std::vector<int32_t>> blockTables;
 
   std::vector<SequenceStart> starts; ///< Written to the tables before the launch; none as a rule.
+  std::vector<StateMove> moves;      ///< In order, before the launch of a body; none as a rule.
 
   // One entry a head row.
   std::vector<int32_t> headRow;      ///< Row of the body whose hidden state is read.

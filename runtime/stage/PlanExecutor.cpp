@@ -229,7 +229,8 @@ Status PlanExecutor::openChannels() {
     for (DeviceLaunch &launch : channels_[i].launches) {
       launch.waits.reserve(gates);
       launch.signals.reserve(gates);
-      launch.copiesIn.reserve(3 + plan.max_sequences() * SequenceTable::copiesPerStart);
+      launch.copiesIn.reserve(3 + plan.max_sequences() * SequenceTable::copiesPerStart +
+                              2 * maxStateMoves);
       launch.copiesOut.reserve(2);
     }
   }
@@ -340,6 +341,8 @@ void PlanExecutor::fillLaunch(uint32_t index, uint32_t place, const Step &step) 
   for (size_t i = 0; i < step.starts.size(); ++i)
     stage.table().start(step.starts[i], memory.table.data(), channel.starts[place][i],
                         launch.copiesIn);
+  for (const StateMove &move : step.moves)
+    stage.move(move, launch.copiesIn);
   launch.copiesOut.clear();
   if (!memory.out.empty()) {
     launch.copiesIn.push_back({memory.out.data(), channel.clearedOut, memory.out.size()});

@@ -79,6 +79,7 @@ Status Stage::takeMemory(const Options &options) {
     size_t number = 0;
     while (text(groups[number]->name()) != text(group.name()))
       ++number;
+    groups_.push_back(uint32_t(number));
     auto bytes = checkedMul<uint64_t>(group.block_bytes(), options.blockCounts[number]);
     if (!bytes)
       return makeError(StatusCode::InvalidArgument, "state '{}' of {} blocks of {} bytes overflows",
@@ -281,6 +282,18 @@ Status Stage::prepareLine(const fb::Forward &forward, uint32_t handoffNumber,
     operands_[line] = std::move(operands);
   }
   return {};
+}
+
+void Stage::move(const StateMove &move, std::vector<DeviceCopy> &copies) const {
+  for (uint32_t i = 0; i < groups_.size(); ++i) {
+    if (groups_[i] != move.group)
+      continue;
+    uint64_t bytes = plan_->states()->Get(i)->block_bytes();
+    std::byte *pool = memory_.states[i].data();
+    std::byte *from = pool + uint64_t(move.from) * bytes, *to = pool + uint64_t(move.to) * bytes;
+    copies.push_back({to, from, bytes});
+    copies.push_back({from, nullptr, bytes});
+  }
 }
 
 const float *Stage::logits(uint32_t bucket) const {

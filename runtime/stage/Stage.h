@@ -68,6 +68,9 @@ public:
     return lines_[bucket][handoffNumber % lines_[bucket].size()];
   }
 
+  /// Appends the copies that move a block, where the stage has its group.
+  void move(const StateMove &move, std::vector<DeviceCopy> &copies) const;
+
   const StepBlock &step() const { return step_; }
   const OutBlock &out() const { return out_; }
   const SequenceTable &table() const { return table_; }
@@ -112,6 +115,7 @@ private:
   OutBlock out_;
   SequenceTable table_;
   StageMemory memory_;
+  std::vector<uint32_t> groups_; ///< The plan's number of each state group of the stage.
   std::vector<Extent> extents_;
   std::vector<std::vector<LineId>> lines_; ///< [bucket of the plan][handoff number]
   std::vector<int64_t> logits_;            ///< Offset in the arena, one a bucket; -1: none.

@@ -113,7 +113,24 @@ Status StepCheck::step(const Step &step) const {
   STRATA_RETURN_IF_ERROR(
       checkEntries("row_sequence", step.rowSequence, valid, 0, step.validSequences));
   STRATA_RETURN_IF_ERROR(starts(step));
+  STRATA_RETURN_IF_ERROR(moves(step, bucket.body()));
   return bucket.body() ? blocks(step) : Status();
+}
+
+Status StepCheck::moves(const Step &step, bool isBody) const {
+  if (step.moves.size() > (isBody ? maxStateMoves : 0))
+    return refuse("{} blocks move before bucket '{}'; {} may", step.moves.size(),
+                  text(plan_.buckets()->Get(step.bucket)->name()), isBody ? maxStateMoves : 0);
+  for (const StateMove &move : step.moves) {
+    if (move.group >= groups_.size())
+      return refuse("a block of state group {} of {} moves", move.group, groups_.size());
+    int64_t blocks = blockCounts_[move.group];
+    if (move.from < 0 || move.from >= blocks || move.to < 0 || move.to >= blocks ||
+        move.from == move.to)
+      return refuse("block {} of state '{}' moves to block {} of a pool of {}", move.from,
+                    text(groups_[move.group]->name()), move.to, blocks);
+  }
+  return {};
 }
 
 Status StepCheck::starts(const Step &step) const {

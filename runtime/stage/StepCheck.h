@@ -27,6 +27,7 @@ public:
 private:
   Status starts(const Step &step) const;
   Status blocks(const Step &step) const;
+  Status moves(const Step &step, bool isBody) const;
   Status runs(const Step &step) const;
 
   const fb::Plan &plan_;

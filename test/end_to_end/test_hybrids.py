@@ -180,6 +180,37 @@ class Cuts(EndToEnd):
                     self.assertEqual(answer["ids"], alone["ids"])
 
 
+class Moves(EndToEnd):
+    """State of every kind moves between the blocks of its pool while sequences run: copied, and what
+    it leaves cleared, so a slot that is used again is clean."""
+
+    def test_compacting(self):
+        random = np.random.default_rng(17)
+        trace = [
+            {
+                "arrival": 2 * i,
+                "prompt": random.integers(3, 320, int(random.integers(1, 40))).tolist(),
+                "max_tokens": int(random.integers(1, 16)),
+                "ignore_eos": True,
+            }
+            for i in range(24)
+        ]
+        for name in Cuts.NAMES:
+            layers = SHAPES[name].layers
+            for split in ([layers], [layers // 2, layers - layers // 2]):
+                with self.subTest(name, split=split):
+                    path = self.path(name)
+                    if not os.path.exists(path):
+                        write_hybrid_folder(hybrid.make(SHAPES[name], 5), path)
+                    devices = ("--devices", ",".join(["cpu"] * len(split)))
+                    cut = ("--split", ",".join(map(str, split)), "--max-seqs", 4)
+                    plan = self.plan(path, *OPTIONS, *devices, *cut, "--max-batch-tokens", 16)
+                    expected = self.replay(plan, trace)
+                    for every in (1, 3):
+                        moved = ("--shuffle-blocks", every, "--compact", every)
+                        self.assertEqual(self.replay(plan, trace, *moved), expected)
+
+
 class WithoutWeights(Files):
     """Random numbers stand for a checkpoint: what follows from the model alone they must not touch."""
 

@@ -21,6 +21,7 @@ struct Options {
   std::string trace;
   EngineFlags engine;
   std::optional<uint64_t> shuffleBlocksSeed;
+  uint64_t compactEvery = 0;
   bool json = false;
 };
 
@@ -33,7 +34,8 @@ Status replayTrace(const Options &options) {
   const fb::Plan &plan = engine->plan().plan();
   ReplayLimits limits{.vocabularySize = plan.vocabulary_size(), .maxContext = plan.max_context()};
   STRATA_ASSIGN_OR_RETURN(std::vector<ReplayRequest> requests, loadReplay(options.trace, limits));
-  STRATA_ASSIGN_OR_RETURN(std::vector<ReplayOutcome> outcomes, replay(*engine, requests));
+  STRATA_ASSIGN_OR_RETURN(std::vector<ReplayOutcome> outcomes,
+                          replay(*engine, requests, options.compactEvery));
 
   uint64_t steps = 0, tokens = 0;
   if (!options.json)
@@ -78,6 +80,10 @@ Action addReplay(CLI::App &command) {
   command
       .add_option("--shuffle-blocks", options->shuffleBlocksSeed,
                   "Seed of a random order in which state blocks are handed out")
+      ->check(wholeNumber);
+  command
+      .add_option("--compact", options->compactEvery,
+                  "Steps from one move of all state to the front of its pools to the next")
       ->check(wholeNumber);
   command.add_flag("--json", options->json, "Print JSON lines, one outcome each");
   return [options] { return replayTrace(*options); };

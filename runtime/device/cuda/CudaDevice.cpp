@@ -279,11 +279,14 @@ Status CudaDevice::runLaunch(uint32_t number) {
   }
   at(Running, number, 0);
   auto copyAll = [&](const std::vector<DeviceCopy> &copies) -> Status {
-    for (const DeviceCopy &copy : copies)
-      STRATA_RETURN_IF_ERROR(check(driver_.cuMemcpyAsync(reinterpret_cast<CUdeviceptr>(copy.to),
-                                                         reinterpret_cast<CUdeviceptr>(copy.from),
-                                                         copy.bytes, stream_),
-                                   "cuMemcpyAsync"));
+    for (const DeviceCopy &copy : copies) {
+      auto to = reinterpret_cast<CUdeviceptr>(copy.to);
+      auto from = reinterpret_cast<CUdeviceptr>(copy.from);
+      STRATA_RETURN_IF_ERROR(
+          copy.from
+              ? check(driver_.cuMemcpyAsync(to, from, copy.bytes, stream_), "cuMemcpyAsync")
+              : check(driver_.cuMemsetD8Async(to, 0, copy.bytes, stream_), "cuMemsetD8Async"));
+    }
     return {};
   };
   const Line &line = *lines_[launch.line];

@@ -24,7 +24,7 @@ namespace strata::cuda {
                               f(cuGraphUpload) f(cuInit) f(cuLaunchKernel) f(cuMemAlloc)           \
                                   f(cuMemFree) f(cuMemFreeHost) f(cuMemGetInfo) f(cuMemHostAlloc)  \
                                       f(cuMemcpyAsync) f(cuMemcpyDtoH) f(cuMemcpyHtoD)             \
-                                          f(cuMemsetD8) f(cuModuleGetFunction) f(cuModuleLoadData) \
+                                          f(cuMemsetD8) f(cuMemsetD8Async) f(cuModuleGetFunction) f(cuModuleLoadData) \
                                               f(cuModuleUnload) f(cuStreamCreate)                  \
                                                   f(cuStreamDestroy) f(cuStreamSynchronize)
 

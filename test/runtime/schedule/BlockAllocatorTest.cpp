@@ -52,6 +52,38 @@ TEST(BlockAllocator, AWindowGivesBackWhatItLeavesBehindBeforeItTakes) {
   EXPECT_THAT(tableOf(blocks, 0), ElementsAre(-1, -1, -1, -1, -1, -1));
 }
 
+TEST(BlockAllocator, CompactingLeavesTheFreeBlocksBehind) {
+  std::vector<uint32_t> order = {5, 1, 4, 0, 2, 3};
+  BlockAllocator blocks(6, 2, 3, order);
+  ASSERT_TRUE(blocks.reserve(0, 3));
+  ASSERT_TRUE(blocks.reserve(1, 2));
+  blocks.hold(0, 0, 2);
+  blocks.hold(1, 0, 1); // 5, 1 and 4 are held
+  int32_t from, to;
+  ASSERT_TRUE(blocks.compact(from, to));
+  EXPECT_EQ(std::pair(from, to), std::pair(5, 0));
+  ASSERT_TRUE(blocks.compact(from, to));
+  EXPECT_EQ(std::pair(from, to), std::pair(4, 2));
+  EXPECT_FALSE(blocks.compact(from, to));
+  EXPECT_THAT(tableOf(blocks, 0), ElementsAre(0, 1, -1));
+  EXPECT_THAT(tableOf(blocks, 1), ElementsAre(2, -1, -1));
+  EXPECT_EQ(blocks.heldBlocks(), 3u);
+  blocks.hold(0, 0, 3); // what was left is free again, each once
+  blocks.hold(1, 0, 2);
+  std::vector<int32_t> last = {tableOf(blocks, 0)[2], tableOf(blocks, 1)[1]};
+  EXPECT_THAT(last, testing::IsSubsetOf({3, 4, 5}));
+  EXPECT_NE(last[0], last[1]);
+}
+
+TEST(BlockAllocator, NothingToCompact) {
+  BlockAllocator blocks(2, 1, 2);
+  int32_t from, to;
+  EXPECT_FALSE(blocks.compact(from, to)); // all free
+  ASSERT_TRUE(blocks.reserve(0, 2));
+  blocks.hold(0, 0, 2);
+  EXPECT_FALSE(blocks.compact(from, to)); // none free
+}
+
 TEST(BlockAllocator, ReleaseWithoutHoldingGivesBackTheReservation) {
   BlockAllocator blocks(1, 2, 1);
   ASSERT_TRUE(blocks.reserve(0, 1));

@@ -90,6 +90,8 @@ Status FakeExecutor::checkShape(const Step &step) const {
                   step.validSequences, step.validHeadRows, bucket.name);
   if ((step.validRows > 0) != bucket.body)
     return broken("{} rows in bucket '{}'", step.validRows, bucket.name);
+  if (!step.moves.empty() && !bucket.body)
+    return broken("blocks move before a head alone");
   for (uint32_t i = 0; i < step.validSequences; ++i)
     STRATA_RETURN_IF_ERROR(checkSequence(step, i));
   if (step.queryStart[step.validSequences] != static_cast<int32_t>(step.validRows))
@@ -167,7 +169,23 @@ Result<uint64_t> FakeExecutor::see(const Step &step, uint32_t row) const {
   return hidden;
 }
 
+Status FakeExecutor::runMoves(const Step &step) {
+  for (const StateMove &move : step.moves) {
+    const ScheduleConfig::Group &group = config_.groups[move.group];
+    auto blocks = static_cast<int32_t>(group.blocks);
+    if (move.from < 0 || move.from >= blocks || move.to < 0 || move.to >= move.from)
+      return broken("block {} of {} moves to {}", move.from, blocks, move.to);
+    uint64_t *pool = pools_[move.group].data();
+    uint64_t *from = pool + size_t(move.from) * group.blockTokens;
+    std::copy_n(from, group.blockTokens, pool + size_t(move.to) * group.blockTokens);
+    std::fill_n(from, group.blockTokens, 0xDEAD);
+    ++moves_;
+  }
+  return Status::ok();
+}
+
 Status FakeExecutor::runBody(const Step &step) {
+  STRATA_RETURN_IF_ERROR(runMoves(step));
   for (uint32_t row = 0; row < step.validRows; ++row) {
     int32_t sequence = step.rowSequence[row], position = step.rowPosition[row];
     int32_t id = step.rowId[row];

@@ -30,6 +30,7 @@ public:
 
   /// From now on the sequence of this slot reports a non-finite layer.
   void poison(uint32_t slot, int32_t layer) { poisoned_[slot] = layer; }
+  uint32_t moves() const { return moves_; } ///< Blocks that moved so far.
   void failWith(Status status) { failure_ = std::move(status); }
 
 private:
@@ -37,6 +38,7 @@ private:
   Status checkSequence(const Step &step, uint32_t sequence) const;
   Status checkStarts(const Step &step) const;
   Status checkHeads(const Step &step) const;
+  Status runMoves(const Step &step);
   Status runBody(const Step &step);
   Result<uint64_t> see(const Step &step, uint32_t row) const;
   void runHead(const Step &step, StepResult &result);
@@ -51,6 +53,7 @@ private:
   uint32_t first_ = 0, out_ = 0;
   std::vector<float> logits_;
   size_t logitsSize_ = 0;
+  uint32_t moves_ = 0;
   Status failure_;
 };
 

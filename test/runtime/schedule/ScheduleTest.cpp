@@ -265,6 +265,47 @@ TEST(Schedule, DrainRunsWhatWasAccepted) {
   EXPECT_EQ(harness.outcomes[queued].ids.size(), 3u);
 }
 
+TEST(Schedule, CompactingChangesNoResult) {
+  for (uint32_t seed = 0; seed < 10; ++seed) {
+    ScheduleConfig config = makeConfig({"r4s4", "b16s2", "h1", "h4"}, 4, 64);
+    addWindowGroup(config, 7);
+    shuffleBlocks(config, seed);
+    Harness harness(config);
+    std::map<RequestId, Generation> expected;
+    for (uint32_t i = 0; i < 9; ++i) {
+      Request each = request(3 + 5 * i, 2 + i % 4 * 3);
+      RequestId id = harness.submit(each);
+      expected[id] = generateAlone(config, each);
+    }
+    for (bool more = true; more;) {
+      harness.schedule->compact();
+      more = harness.launch();
+      for (uint32_t g = 0; g < 2; ++g) // what the step took after the moves may lie anywhere
+        EXPECT_LE(harness.schedule->blocks(g).heldBlocks(), config.groups[g].blocks);
+    }
+    EXPECT_EQ(harness.outcomes, expected);
+    EXPECT_GT(harness.executor.moves(), 10u);
+    harness.checkIdle();
+  }
+}
+
+TEST(Schedule, OneStepMovesABoundedNumberOfBlocks) {
+  ScheduleConfig config = makeConfig({"r1s1", "b400s1", "h1"}, 1, 404);
+  for (uint32_t i = config.groups[0].blocks; i-- > 0;)
+    config.groups[0].blockOrder.push_back(i); // from the back
+  config.groups[0].blocks *= 2;
+  for (uint32_t i = config.groups[0].blocks / 2; i < config.groups[0].blocks; ++i)
+    config.groups[0].blockOrder.insert(config.groups[0].blockOrder.begin(), i);
+  Harness harness(config);
+  harness.submit(request(400, 3));
+  ASSERT_TRUE(harness.launch());
+  harness.schedule->compact();
+  std::vector<size_t> moves;
+  while (harness.launch())
+    moves.push_back(harness.step.moves.size());
+  EXPECT_THAT(moves, testing::ElementsAre(0, 64, 37)); // a head alone; 100 blocks and one more
+}
+
 TEST(Schedule, OneLaunchIsOutAtATime) {
   Harness harness(makeConfig({"r4s2"}, 1, 64));
   EXPECT_FALSE(harness.schedule->next(harness.step));

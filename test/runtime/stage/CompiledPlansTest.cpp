@@ -81,6 +81,55 @@ TEST_P(CompiledPlans, HighWaterMarkIsThePlannedPeak) {
 
 #endif
 
+/// State and tables of all stages.
+std::vector<std::vector<std::byte>> keptBy(const PlanExecutor &executor, bool withTables) {
+  std::vector<std::vector<std::byte>> kept;
+  for (uint32_t i = 0; i < executor.stages(); ++i) {
+    const StageMemory &memory = executor.stage(i).memory();
+    for (std::span<std::byte> pool : memory.states)
+      kept.emplace_back(pool.begin(), pool.end());
+    if (withTables)
+      kept.emplace_back(memory.table.begin(), memory.table.end());
+  }
+  return kept;
+}
+
+// A bucket with more rows than are valid leaves in every byte of state what the same rows leave one
+// by one, which need no padding: canaries where no valid row is.
+TEST_P(CompiledPlans, Row10PaddingAndBootLeaveStateUntouched) {
+  const fb::Plan &plan = file_->plan();
+  FullSteps steps(plan);
+  ASSERT_EQ(plan.buckets()->Get(0)->name()->str(), "r1s1");
+  const FullSteps::Run runs[] = {{1, 0, 3, true}, {2, 0, 2, true}};
+  auto boot = [&] {
+    auto created = PlanExecutor::create(file_, {.threads = 2});
+    EXPECT_TRUE(created.isOk()) << created.status().toString();
+    for (const std::vector<std::byte> &pool : keptBy(**created, false))
+      EXPECT_TRUE(std::ranges::all_of(pool, [](std::byte b) { return b == std::byte{0}; }));
+    for (uint32_t i = 0; i < (*created)->stages(); ++i)
+      for (std::span<std::byte> pool : (*created)->stage(i).memory().states)
+        for (size_t at = 0; at < pool.size(); ++at)
+          pool[at] = std::byte(at * 7 % 61 + 1); // of F32 and F16 small numbers, none of them 0
+    return std::move(*created);
+  };
+  auto alone = boot();
+  for (const FullSteps::Run &run : runs)
+    for (uint32_t i = 0; i < run.rows; ++i) {
+      FullSteps::Run row{run.sequence, i, 1, i + 1 == run.rows};
+      ASSERT_TRUE(steps.run(*alone, 0, {&row, 1}).isOk());
+    }
+  for (uint32_t i = 0; i < plan.buckets()->size(); ++i) {
+    const fb::Bucket &bucket = *plan.buckets()->Get(i);
+    if (!bucket.body() || bucket.rows() < 6 || bucket.sequences() < 2)
+      continue;
+    auto padded = boot();
+    Status status = steps.run(*padded, i, runs);
+    ASSERT_TRUE(status.isOk()) << status.toString();
+    EXPECT_TRUE(keptBy(*padded, bucket.head()) == keptBy(*alone, bucket.head()))
+        << bucket.name()->str();
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Models, CompiledPlans,
     testing::Values(Model{"stories", testData("stories260K/stories260K.gguf")},

@@ -48,6 +48,38 @@ void FullSteps::fillBody(const fb::Bucket &bucket) {
   step_.queryStart[step_.validSequences] = int32_t(row);
 }
 
+Status FullSteps::run(Executor &executor, uint32_t bucket, std::span<const Run> runs) {
+  step_.bucket = bucket;
+  step_.validRows = step_.validSequences = step_.validHeadRows = 0;
+  std::vector<std::vector<int32_t>> tables = step_.blockTables;
+  for (const Run &run : runs) {
+    uint32_t s = step_.validSequences++;
+    for (size_t g = 0; g < tables.size(); ++g) { // the sequence's blocks, where this step looks
+      size_t width = tables[g].size() / plan_.max_sequences();
+      std::copy_n(tables[g].begin() + run.sequence * width, width,
+                  step_.blockTables[g].begin() + s * width);
+    }
+    step_.queryStart[s] = int32_t(step_.validRows);
+    step_.sequenceSlot[s] = int32_t(run.sequence);
+    step_.sequenceLength[s] = int32_t(run.begin + run.rows);
+    for (uint32_t position = run.begin; position < run.begin + run.rows; ++position) {
+      uint32_t row = step_.validRows++;
+      step_.rowId[row] =
+          int32_t((run.sequence * 101 + position * 37 + 11) % plan_.vocabulary_size());
+      step_.rowPosition[row] = int32_t(position);
+      step_.rowSequence[row] = int32_t(s);
+    }
+    if (run.wantsHead && plan_.buckets()->Get(bucket)->head()) {
+      step_.headRow[step_.validHeadRows] = int32_t(step_.validRows) - 1;
+      step_.headSequence[step_.validHeadRows++] = int32_t(s);
+    }
+  }
+  step_.queryStart[step_.validSequences] = int32_t(step_.validRows);
+  Status status = executor.run(step_, result_);
+  step_.blockTables = tables;
+  return status;
+}
+
 Status FullSteps::runAll(Executor &executor) {
   for (bool bodies : {true, false}) // bodies come by rising rows, so heads follow the largest
     for (uint32_t i = 0; i < plan_.buckets()->size(); ++i) {

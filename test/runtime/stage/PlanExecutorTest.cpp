@@ -183,6 +183,84 @@ TEST_F(PlanExecutorTest, RandomWeightsSpareWhatThePlanKnows) {
   EXPECT_THAT(driver.logits(0), testing::Each(0.0f));
 }
 
+// A move is seen by nobody but the pool: what is read is the same, what was left is zeros, and no
+// other block changes.
+TEST_F(PlanExecutorTest, MovedBlocksReadTheSameAndLeaveZeros) {
+  for (uint32_t stages : {1, 2}) {
+    std::string path = writePlan("a", {.stages = stages});
+    std::vector<int32_t> blocks(18);
+    for (int32_t i = 0; i < 18; ++i)
+      blocks[i] = i;
+    struct Pool {
+      std::byte *begin = nullptr;
+      uint64_t stride = 0;
+      uint32_t count = 0;
+      std::vector<std::byte> block(int32_t number) const {
+        return {begin + uint64_t(number) * stride, begin + (uint64_t(number) + 1) * stride};
+      }
+    };
+    std::map<uint32_t, Pool> pools; // of each stage
+    ExecutorOptions options{.threads = 1};
+    options.observer = [&](const CommandSite &site) {
+      for (const Operand &operand : site.operands)
+        if (operand.count == 18 && operand.stride > 0) {
+          auto *begin = const_cast<std::byte *>(operand.begin);
+          Pool &pool = pools[site.stage];
+          if (!pool.begin || begin < pool.begin)
+            pool = {begin, operand.stride, operand.count};
+        }
+    };
+    Driver moved(path, options), still(path, {.threads = 1});
+    ASSERT_TRUE(moved.isBooted() && still.isBooted());
+    for (Driver *driver : {&moved, &still}) {
+      driver->setBlocks(blocks);
+      driver->run(R4S1, {{0, {1, 2, 3, 4}}});
+      driver->run(R4S1, {{1, {5, 6, 7}}});
+      driver->run(R4S1, {{0, {8}}});
+    }
+    ASSERT_FALSE(pools.empty());
+    std::map<uint32_t, std::vector<std::vector<std::byte>>> before;
+    for (auto &[stage, pool] : pools)
+      for (int32_t i = 0; i < 18; ++i) {
+        if (i >= 12) // canaries where no sequence is
+          std::memset(pool.begin + uint64_t(i) * pool.stride, 0x40 + i, pool.stride);
+        before[stage].push_back(pool.block(i));
+      }
+    // Sequence 0 holds blocks 0 and 1, sequence 1 block 6; block 1 is moved twice, the second time
+    // by way of a block that another has just left.
+    moved.launch().step.moves = {{0, 1, 16}, {0, 6, 1}, {0, 16, 6}};
+    blocks[1] = 6, blocks[6] = 1;
+    moved.setBlocks(blocks);
+    for (Driver *driver : {&moved, &still}) {
+      driver->run(R2S2, {{0, {9}, true}, {1, {10}, true}});
+      driver->launch().step.moves.clear();
+    }
+    for (uint32_t row : {0u, 1u})
+      EXPECT_EQ(moved.logits(row), still.logits(row));
+    for (auto &[stage, pool] : pools)
+      for (int32_t i = 0; i < 18; ++i)
+        if (i != 1 && i != 6) { // into which the step has written
+          std::vector<std::byte> wanted =
+              i == 16 ? std::vector<std::byte>(pool.stride) : before[stage][size_t(i)];
+          EXPECT_EQ(pool.block(i), wanted) << "block " << i << " of stage " << stage;
+        }
+  }
+}
+
+TEST_F(PlanExecutorTest, MovesOutsideThePoolAreRefused) {
+  Driver driver(writePlan("a"), {.threads = 1});
+  ASSERT_TRUE(driver.isBooted());
+  auto refusal = [&](uint32_t bucket, StateMove move) {
+    driver.fill(bucket, {{0, {1}, true}});
+    driver.launch().step.moves = {move};
+    return driver.executor().submit(driver.launch().step).message();
+  };
+  EXPECT_THAT(refusal(R1S1, {0, 3, 18}), HasSubstr("block 3 of state 'kv' moves to block 18"));
+  EXPECT_THAT(refusal(R1S1, {0, 3, 3}), HasSubstr("to block 3 of a pool of 18"));
+  EXPECT_THAT(refusal(R1S1, {1, 3, 4}), HasSubstr("state group 1 of 1"));
+  EXPECT_THAT(refusal(H1, {0, 3, 4}), HasSubstr("1 blocks move before bucket 'h1'"));
+}
+
 TEST_F(PlanExecutorTest, BlocksFollowWhatIsAskedFor) {
   std::string path = writePlan("a");
   auto blocks = [&](uint32_t sequences, uint64_t tokens) {
