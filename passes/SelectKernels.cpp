@@ -4,7 +4,7 @@
 // number.
 #include "mlir/IR/Builders.h"
 
-#include "codegen/select/Selection.h"
+#include "codegen/select/Fusion.h"
 #include "passes/PassOrder.h"
 #include "passes/Passes.h"
 
@@ -46,15 +46,22 @@ public:
   /// value that must be there when it ends, or null.
   LogicalResult run(Block &block, Value residual, Value leaves);
 
-  int64_t fusedAdds() const { return fused.size(); }
+  int64_t fusionCount() const { return static_cast<int64_t>(fusions.size()); }
 
 private:
-  void findFusions(Block &block);
+  LogicalResult findFusions(Block &block);
   void numberUses(Block &block);
   LogicalResult lower(Operation *op);
-  LogicalResult emit(Operation *op, Selection selection, Value result);
+  /// Ties the selection's memory, then invokes it under the name of `op`, where `at` stands.
+  /// `result` is the tensor value that it stands for.
+  LogicalResult emit(Operation *op, Operation *at, const Selection &selection, Value result);
   Value invoke(Operation *op, const Selection &selection, ArrayRef<Value> inputs, int64_t tied,
                bool carries, bool &failedSlots);
+
+  bool isOfHead(Operation *op) const {
+    return llvm::any_of(op->getOperands(), [&](Value v) { return gathered.contains(v); });
+  }
+  SelectionContext contextOf(Operation *op) const { return {stage, library, layer, isOfHead(op)}; }
 
   /// Whether no op after `op` reads `value`, nor the host, which takes logits after the launch.
   bool diesAt(Value value, Operation *op) const {
@@ -71,43 +78,34 @@ private:
   DenseMap<Value, Value> &renamed; // tensor values of compute ops to those of invocations
 
   Value residual, leaves;
-  DenseMap<Operation *, AddOp> fused;      // a linear and the addition that it runs in
-  DenseMap<AddOp, LinearOp> fusedLinear;   // the same, from the addition
-  DenseMap<Operation *, int64_t> position; // where an op runs; a fused linear runs at its addition
+  SmallVector<Fusion, 0> fusions;
+  DenseMap<Operation *, const Fusion *> fusionOf;
+  DenseMap<Operation *, int64_t> position; // where an op runs, as part of its fusion if it has one
   DenseMap<Value, int64_t> lastUse;
   llvm::SmallDenseSet<Value> atOffsetZero; // values in the residual's memory
   llvm::SmallDenseSet<Value> gathered;
 };
 
-void BlockLowering::findFusions(Block &block) {
-  for (auto add : block.getOps<AddOp>()) {
-    for (Value side : {add.getRhs(), add.getLhs()}) {
-      auto linear = side.getDefiningOp<LinearOp>();
-      Value other = side == add.getRhs() ? add.getLhs() : add.getRhs();
-      // The sum overwrites `other`: nothing may read it later, the linear's own input least of all.
-      if (!linear || !side.hasOneUse() || linear->getBlock() != &block ||
-          linear.getInput() == other)
-        continue;
-      bool readLater =
-          other == leaves || llvm::any_of(other.getUsers(), [&](Operation *user) {
-            return user != add && (user->getBlock() != &block || add->isBeforeInBlock(user));
-          });
-      // A linear that was fused itself runs at its own addition, which may come after this one.
-      if (readLater || fused.contains(linear))
-        continue;
-      fused[linear] = add;
-      fusedLinear[add] = linear;
-      break;
-    }
-  }
+LogicalResult BlockLowering::findFusions(Block &block) {
+  for (Operation &op : block)
+    if (isa<GatherRowsOp>(op) || isOfHead(&op))
+      gathered.insert(op.result_begin(), op.result_end());
+  auto found = strata::findFusions(block, leaves, [&](Operation *op) { return contextOf(op); });
+  if (failed(found))
+    return failure();
+  fusions = std::move(*found);
+  for (const Fusion &fusion : fusions)
+    for (Operation *op : fusion.ops)
+      fusionOf[op] = &fusion;
+  return success();
 }
 
 void BlockLowering::numberUses(Block &block) {
   int64_t next = 0;
   for (Operation &op : block)
     position[&op] = next++;
-  for (auto [linear, add] : fused)
-    position[linear] = position.lookup(add);
+  for (auto [op, fusion] : fusionOf)
+    position[op] = position.lookup(fusion->ops.back());
   for (Operation &op : block)
     for (Value operand : op.getOperands()) {
       int64_t &last = lastUse.try_emplace(operand, -1).first->second;
@@ -120,12 +118,15 @@ LogicalResult BlockLowering::run(Block &block, Value residualIn, Value leavesOut
   leaves = leavesOut;
   if (residual)
     atOffsetZero.insert(residual);
-  findFusions(block);
+  if (failed(findFusions(block)))
+    return failure();
   numberUses(block);
   for (Operation &op : block) {
-    if (isa<YieldOp, LayerOp>(op) || fused.contains(&op))
+    const Fusion *fusion = fusionOf.lookup(&op);
+    if (isa<YieldOp, LayerOp>(op) || (fusion && fusion->ops.back() != &op))
       continue;
-    if (failed(lower(&op)))
+    if (failed(fusion ? emit(fusion->ops.front(), &op, fusion->selection, fusion->result)
+                      : lower(&op)))
       return failure();
   }
   if (!leaves || atOffsetZero.contains(leaves))
@@ -147,38 +148,21 @@ LogicalResult BlockLowering::lower(Operation *op) {
     atOffsetZero.insert(carried.getResult());
     return success();
   }
-  bool headRows = llvm::any_of(op->getOperands(), [&](Value v) { return gathered.contains(v); });
-  SelectionContext context{stage, library, layer, headRows};
-  if (isa<GatherRowsOp>(op) || headRows)
-    gathered.insert(op->result_begin(), op->result_end());
-  if (auto add = dyn_cast<AddOp>(op))
-    if (LinearOp linear = fusedLinear.lookup(add)) {
-      Value other = add.getLhs() == linear.getResult() ? add.getRhs() : add.getLhs();
-      auto selection = selectLinearAdd(linear, other, context);
-      if (failed(selection))
-        return failure();
-      return emit(linear, std::move(*selection), add.getResult());
-    }
-  auto selections = selectKernels(op, context);
+  auto selections = selectKernels(op, contextOf(op));
   if (failed(selections))
     return failure();
-  for (Selection &selection : *selections)
-    if (failed(emit(op, std::move(selection), op->getNumResults() ? op->getResult(0) : Value())))
+  for (const Selection &selection : *selections)
+    if (failed(emit(op, op, selection, op->getNumResults() ? op->getResult(0) : Value())))
       return failure();
   return success();
 }
 
-/// Ties the selection's memory, then invokes it. `result` is the tensor value that it stands for.
-LogicalResult BlockLowering::emit(Operation *op, Selection selection, Value result) {
+LogicalResult BlockLowering::emit(Operation *op, Operation *at, const Selection &selection,
+                                  Value result) {
   bool failedSlots = false;
   SmallVector<Value> inputs;
   for (Value input : selection.inputs)
     inputs.push_back(renamed.lookup(input));
-
-  Operation *at = op;
-  if (auto linear = dyn_cast<LinearOp>(op))
-    if (AddOp add = fused.lookup(linear))
-      at = add;
 
   int64_t tied = -1;
   if (selection.inPlace >= 0) {
@@ -226,10 +210,14 @@ Value BlockLowering::invoke(Operation *op, const Selection &selection, ArrayRef<
   }
   std::string kernel = requireKernel(stage, library, selection.kernel);
   std::string label = unit.empty() ? std::string() : unit + " ";
-  label += op->getName().stripDialect();
-  for (StringRef name : {"weight", "table", "frequencies", "port"})
-    if (auto symbol = op->getAttrOfType<FlatSymbolRefAttr>(name))
-      label += (" " + symbol.getValue()).str();
+  if (!selection.label.empty()) {
+    label += selection.label;
+  } else {
+    label += op->getName().stripDialect();
+    for (StringRef name : {"weight", "table", "frequencies", "port"})
+      if (auto symbol = op->getAttrOfType<FlatSymbolRefAttr>(name))
+        label += (" " + symbol.getValue()).str();
+  }
   SmallVector<Type, 1> results;
   SmallVector<int64_t, 1> ties;
   if (selection.result) {
@@ -263,7 +251,7 @@ struct SelectKernelsPass
       decided(stage, "strata-select-kernels", "selected")
           << remark::metric("Stage", stage.getSymName())
           << remark::metric("Kernels", std::distance(kernels.begin(), kernels.end()))
-          << remark::metric("FusedAdds", fused)
+          << remark::metric("Fusions", fused)
           << remark::metric("ScratchBytesPerWorker", *stage.getScratch());
     }
     return success();
@@ -296,7 +284,7 @@ private:
       if (failed(lowering.run(body, body.getNumArguments() ? body.getArgument(0) : Value(),
                               yields.empty() ? Value() : yields[0])))
         return failure();
-      fused += lowering.fusedAdds();
+      fused += lowering.fusionCount();
       for (auto [output, value] : llvm::zip(layer.getOutputs(), yields))
         renamed[output] = renamed.lookup(value);
     }

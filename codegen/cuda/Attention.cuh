@@ -1,11 +1,12 @@
-// attention.<K>.<V>: causal attention of each row over its own sequence's blocks.
+// attention.<K>.<V>: causal attention of each row over its own sequence's blocks. For few rows
+// AttentionSplit.cuh.
 //
 // One block is one query head of one row; its four warps take the visible tokens in turns of 32,
 // each with a running maximum and sum (online softmax), and join at the end. Bound by the bytes of K
 // and V, read once a query head.
 #pragma once
 
-#include "codegen/cuda/Kernel.cuh"
+#include "codegen/cuda/AttentionSplit.cuh"
 
 namespace strata {
 
@@ -30,7 +31,8 @@ template <class T, uint32_t Width> inline float dotKey(const float *query, const
   return score;
 }
 
-template <class KeyType, class ValueType, class K> inline void attention(const Slots<16> &slots) {
+template <class KeyType, class ValueType, class K>
+inline void attentionWhole(const Slots<16> &slots) {
   enum { Q, Keys, Values, Y, BlockTable, RowSequence, RowPosition };
   constexpr uint32_t warps = K::threads / warpThreads;
   // A lane keeps every 32nd element of the weighted sum of values.
@@ -118,6 +120,13 @@ template <class KeyType, class ValueType, class K> inline void attention(const S
       value = fmaf(sums[w][i], factor[w], value);
     y[i] = value / all;
   }
+}
+
+template <class KeyType, class ValueType, class K> inline void attention(const Slots<16> &slots) {
+  if constexpr (K::rows > 0) // the launch shape's choice
+    attentionSplit<KeyType, ValueType, K>(slots);
+  else
+    attentionWhole<KeyType, ValueType, K>(slots);
 }
 
 } // namespace strata

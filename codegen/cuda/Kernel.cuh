@@ -26,13 +26,20 @@ template <uint32_t Count> struct Slots {
 /// A constant that is a number: its F64 bits.
 constexpr float real(uint64_t bits) { return float(__builtin_bit_cast(double, bits)); }
 
-/// Every kernel calls this before it touches what another may have written. Only weights, which
-/// nothing writes, may be read earlier. Then the next kernel may be brought in: it waits here until
-/// this one has ended.
+/// Lets the next kernel be brought in, once every block of this one has come here or ended: it
+/// fetches its weights, and waits for this one's end before it touches anything else.
+inline void admitSuccessor() {
+#ifdef STRATA_DEPENDENT_LAUNCH
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+/// Every kernel calls this before it touches what another of the step may have written. Weights, the
+/// step's fields and what earlier steps wrote may be read earlier.
 inline void awaitPredecessor() {
+  admitSuccessor();
 #ifdef STRATA_DEPENDENT_LAUNCH
   asm volatile("griddepcontrol.wait;" ::: "memory");
-  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
 

@@ -6,7 +6,10 @@
 
 #include <fmt/format.h>
 
+#include "codegen/cuda/AttentionShape.h"
+#include "codegen/cuda/MatvecShape.h"
 #include "runtime/base/CheckedMath.h"
+#include "runtime/checkpoint/WeightTypeTable.h"
 #include "runtime/checkpoint/WeightTypes.h"
 
 namespace strata::cuda {
@@ -15,50 +18,96 @@ namespace {
 constexpr uint32_t warp = 32;
 
 /// What the part of a kernel's name after its family is, and so what its template takes.
-enum class Suffix { None, WeightType, StateType, StateTypes, GatedFunction, Function };
+enum class Suffix {
+  None,
+  WeightType,
+  StateType,
+  StateTypes,
+  GatedFunction,
+  Function,
+  GatedFunctionWeightType,
+  WeightTypeStateTypes, ///< K and V of one type.
+};
+
+/// What a launch's shape follows from.
+struct Launch {
+  std::string_view weightType; ///< Where the name has one.
+  uint64_t rows;
+  const Constants &constant;
+  const CudaFeatures &features;
+};
 
 struct Family {
   std::string_view name;
   std::string_view header;
   Suffix suffix;
-  LaunchShape (*shape)(std::string_view kernel, uint64_t rows, const Constants &constants);
+  LaunchShape (*shape)(const Launch &launch);
 };
 
-LaunchShape blockPerRow(std::string_view, uint64_t rows, const Constants &) {
-  return {.gridX = rows, .threads = 256};
+LaunchShape blockPerRow(const Launch &launch) { return {.gridX = launch.rows, .threads = 256}; }
+
+LaunchShape warpPerHead(const Launch &launch) {
+  return {.gridX = launch.rows, .gridY = launch.constant("heads"), .threads = warp};
 }
 
-LaunchShape warpPerHead(std::string_view, uint64_t rows, const Constants &constants) {
-  return {.gridX = rows, .gridY = constants("heads"), .threads = warp};
-}
-
-LaunchShape blockPerQueryHead(std::string_view, uint64_t rows, const Constants &constants) {
-  return {.gridX = rows, .gridY = constants("query_heads"), .threads = 128};
+/// Few rows share out each row's tokens.
+LaunchShape attention(const Launch &launch) {
+  uint64_t queryHeads = launch.constant("query_heads"), kvHeads = launch.constant("kv_heads");
+  if (launch.rows > matvecRows ||
+      !hasAttentionSplit(launch.constant("key_width"), launch.constant("value_width")))
+    return {.gridX = launch.rows, .gridY = queryHeads, .threads = 128};
+  uint32_t splits = launch.features.clusters ? attentionSplits : 1;
+  return {.gridX = launch.rows,
+          .gridY = queryHeads / attentionHeads(queryHeads / kvHeads) * splits,
+          .clusterY = splits,
+          .threads = 256,
+          .rows = uint32_t(std::bit_ceil(launch.rows))};
 }
 
 /// Four elements a thread.
-LaunchShape elementwise(std::string_view, uint64_t rows, const Constants &constants) {
-  return {.gridX = rows, .gridY = ceilDiv(constants("width"), uint64_t(1024)), .threads = 256};
+LaunchShape elementwise(const Launch &launch) {
+  return {.gridX = launch.rows,
+          .gridY = ceilDiv(launch.constant("width"), uint64_t(1024)),
+          .threads = 256};
 }
 
-/// A block has four outputs of up to eight rows (Linear.cuh), or a tile of many (LinearTile.cuh).
-LaunchShape linear(std::string_view kernel, uint64_t rows, const Constants &constants) {
-  if (rows > 8 && kernel == "linear.bf16" && constants("columns") % 32 == 0) {
-    uint64_t tileRows = rows >= 64 ? 128 : 32, tileOutputs = rows >= 64 ? 128 : 64;
-    return {.gridX = ceilDiv(constants("outputs"), tileOutputs),
-            .gridY = ceilDiv(rows, tileRows),
+/// Blocks of a product of few rows (Matvec.cuh) with `outputs` weight rows in all, of which
+/// `together` make one output. A constant of 0 is refused by whoever reads the plan.
+LaunchShape matvec(const Launch &launch, uint64_t outputs, uint64_t together) {
+  const WeightType &type = *findWeightType(launch.weightType);
+  uint64_t rowBytes = launch.constant("columns") / type.blockElements * type.blockBytes;
+  MatvecShape shape = matvecShape(rowBytes, outputs);
+  uint64_t rows = std::min<uint64_t>(std::bit_ceil(launch.rows), matvecRows);
+  return {.gridX = ceilDiv(outputs / together, uint64_t(shape.outputs / together)),
+          .gridY = ceilDiv(launch.rows, rows),
+          .threads = shape.threads,
+          .rows = uint32_t(rows)};
+}
+
+/// Few rows, or tiles of many (LinearTile.cuh).
+LaunchShape linear(const Launch &launch) {
+  if (launch.rows > matvecRows && launch.weightType == "bf16" &&
+      launch.constant("columns") % 32 == 0) {
+    uint64_t tileRows = launch.rows >= 64 ? 128 : 32, tileOutputs = launch.rows >= 64 ? 128 : 64;
+    return {.gridX = ceilDiv(launch.constant("outputs"), tileOutputs),
+            .gridY = ceilDiv(launch.rows, tileRows),
             .threads = 256,
             .rows = uint32_t(tileRows)};
   }
-  uint64_t together = std::min<uint64_t>(std::bit_ceil(rows), 8);
-  return {.gridX = ceilDiv(constants("outputs"), uint64_t(4)),
-          .gridY = ceilDiv(rows, together),
-          .threads = 256,
-          .rows = uint32_t(together)};
+  return matvec(launch, launch.constant("outputs"), 1);
 }
 
-LaunchShape largeBlockPerRow(std::string_view, uint64_t rows, const Constants &) {
-  return {.gridX = rows, .threads = 1024};
+LaunchShape normGated(const Launch &launch) {
+  return matvec(launch, 2 * launch.constant("outputs"), 2);
+}
+
+LaunchShape normQkv(const Launch &launch) {
+  uint64_t heads = launch.constant("query_heads") + 2 * launch.constant("kv_heads");
+  return matvec(launch, heads * launch.constant("head_width"), 1);
+}
+
+LaunchShape largeBlockPerRow(const Launch &launch) {
+  return {.gridX = launch.rows, .threads = 1024};
 }
 
 constexpr Family families[] = {
@@ -66,9 +115,12 @@ constexpr Family families[] = {
     {"rms_norm", "Norm.cuh", Suffix::None, blockPerRow},
     {"rms_norm_heads", "Norm.cuh", Suffix::None, warpPerHead},
     {"linear", "Linear.cuh", Suffix::WeightType, linear},
+    {"norm_linear", "Linear.cuh", Suffix::WeightType, linear},
+    {"norm_gated", "NormGated.cuh", Suffix::GatedFunctionWeightType, normGated},
+    {"norm_qkv", "NormQkv.cuh", Suffix::WeightTypeStateTypes, normQkv},
     {"rope", "Rope.cuh", Suffix::None, blockPerRow},
     {"kv_write", "State.cuh", Suffix::StateType, blockPerRow},
-    {"attention", "Attention.cuh", Suffix::StateTypes, blockPerQueryHead},
+    {"attention", "Attention.cuh", Suffix::StateTypes, attention},
     {"gated", "Elementwise.cuh", Suffix::GatedFunction, elementwise},
     {"activation", "Elementwise.cuh", Suffix::Function, elementwise},
     {"add", "Elementwise.cuh", Suffix::None, elementwise},
@@ -87,11 +139,21 @@ template <class... T> struct NamesOf<std::tuple<T...>> {
 };
 constexpr auto &weightTypeNames = NamesOf<WeightTypeList>::names;
 
+template <class Names> std::vector<std::string> all(const Names &names) {
+  return {std::begin(names), std::end(names)};
+}
+
+std::vector<std::string> pairs(const std::vector<std::string> &first,
+                               const std::vector<std::string> &second) {
+  std::vector<std::string> result;
+  for (const std::string &a : first)
+    for (const std::string &b : second)
+      result.push_back(fmt::format("{}.{}", a, b));
+  return result;
+}
+
 /// What may follow the family's name, without its dot.
 std::vector<std::string> suffixes(Suffix suffix) {
-  auto all = [](auto &names) {
-    return std::vector<std::string>(std::begin(names), std::end(names));
-  };
   switch (suffix) {
   case Suffix::None:
     return {""};
@@ -104,13 +166,16 @@ std::vector<std::string> suffixes(Suffix suffix) {
   case Suffix::Function:
     return all(functions);
   case Suffix::StateTypes:
+    return pairs(all(stateTypes), all(stateTypes));
+  case Suffix::GatedFunctionWeightType:
+    return pairs(all(gatedFunctions), all(weightTypeNames));
+  case Suffix::WeightTypeStateTypes:
     break;
   }
-  std::vector<std::string> pairs;
-  for (std::string_view key : stateTypes)
-    for (std::string_view value : stateTypes)
-      pairs.push_back(fmt::format("{}.{}", key, value));
-  return pairs;
+  std::vector<std::string> same;
+  for (std::string_view type : stateTypes)
+    same.push_back(fmt::format("{0}.{0}", type));
+  return pairs(all(weightTypeNames), same);
 }
 
 std::string nameOf(const Family &family, const std::string &suffix) {
@@ -122,6 +187,17 @@ const Family *findFamily(std::string_view kernel) {
   auto found = std::find_if(std::begin(families), std::end(families),
                             [&](const Family &family) { return family.name == name; });
   return found == std::end(families) ? nullptr : found;
+}
+
+/// Part `index` of `norm_gated.silu.bf16`, from 0; empty past the last.
+std::string_view partOf(std::string_view kernel, uint32_t index) {
+  for (; index > 0; --index) {
+    size_t dot = kernel.find('.');
+    if (dot == std::string_view::npos)
+      return {};
+    kernel.remove_prefix(dot + 1);
+  }
+  return kernel.substr(0, kernel.find('.'));
 }
 
 /// `q4_k` to `Q4_K`: types are called in C++ as in the table.
@@ -164,8 +240,15 @@ std::vector<std::string> kernelNames() {
   return names;
 }
 
-LaunchShape launchShape(std::string_view kernel, uint64_t rows, const Constants &constants) {
-  return findFamily(kernel)->shape(kernel, rows, constants);
+LaunchShape launchShape(std::string_view kernel, uint64_t rows, const Constants &constants,
+                        const CudaFeatures &features) {
+  const Family &family = *findFamily(kernel);
+  std::string_view weightType;
+  if (family.suffix == Suffix::WeightType || family.suffix == Suffix::WeightTypeStateTypes)
+    weightType = partOf(kernel, 1);
+  else if (family.suffix == Suffix::GatedFunctionWeightType)
+    weightType = partOf(kernel, 2);
+  return family.shape({weightType, rows, constants, features});
 }
 
 uint64_t scratchBytes(std::string_view kernel, uint64_t width) {
@@ -177,15 +260,12 @@ std::string functionName(uint32_t index) { return fmt::format("k{}", index); }
 std::string header(std::string_view kernel) { return std::string(findFamily(kernel)->header); }
 
 std::string templateArguments(std::string_view kernel) {
-  const Family &family = *findFamily(kernel);
-  bool isFunction = family.suffix == Suffix::GatedFunction || family.suffix == Suffix::Function;
   std::string arguments;
-  for (size_t dot = kernel.find('.'); dot != std::string_view::npos;) {
-    size_t next = kernel.find('.', dot + 1);
-    std::string_view part = kernel.substr(
-        dot + 1, next == std::string_view::npos ? std::string_view::npos : next - dot - 1);
+  for (uint32_t i = 1; !partOf(kernel, i).empty(); ++i) {
+    std::string_view part = partOf(kernel, i);
+    bool isFunction =
+        std::find(std::begin(functions), std::end(functions), part) != std::end(functions);
     arguments += "strata::" + (isFunction ? camelCase(part) : typeName(part)) + ", ";
-    dot = next;
   }
   return arguments;
 }

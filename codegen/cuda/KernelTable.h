@@ -12,12 +12,16 @@
 #include <vector>
 
 #include "codegen/kernels/Signatures.h"
+#include "codegen/targets/cuda/CudaTarget.h"
 
 namespace strata::cuda {
 
-/// How a command is launched. `rows` is what the code is specialised to; 0: to nothing.
+/// How a command is launched. `rows` is what the code is specialised to; 0: to nothing. Blocks that
+/// follow each other in y are a cluster of `clusterY`, of which the code is told when it is
+/// compiled.
 struct LaunchShape {
   uint64_t gridX = 1, gridY = 1;
+  uint32_t clusterY = 1;
   uint32_t threads = 32;
   uint32_t sharedBytes = 0; ///< Dynamic.
   uint32_t rows = 0;
@@ -30,7 +34,8 @@ bool hasKernel(std::string_view kernel);
 std::vector<std::string> kernelNames(); ///< Every kernel, by family.
 
 /// The launch of `kernel` in a bucket that gives it at most `rows` rows. `kernel` must exist.
-LaunchShape launchShape(std::string_view kernel, uint64_t rows, const Constants &constants);
+LaunchShape launchShape(std::string_view kernel, uint64_t rows, const Constants &constants,
+                        const CudaFeatures &features);
 
 /// Bytes of scratch that one head row of `kernel` needs, a multiple of 64: for `sample`, whose
 /// `width` is the vocabulary, an adjusted logit and a count for each token; 0 for the others.
@@ -42,6 +47,7 @@ struct Specialisation {
   std::vector<uint64_t> constants; ///< Those of the constant slots, in the signature's order.
   uint32_t threads = 0;
   uint32_t rows = 0;
+  uint32_t clusterY = 1;
 
   bool operator==(const Specialisation &) const = default;
 };

@@ -71,6 +71,71 @@ constexpr SlotSpec linear[] = {
                                  // overwrites it
 };
 
+// linear of x normalised as in rms_norm.
+constexpr SlotSpec normLinear[] = {
+    {"x", Buffer, R},
+    {"norm", Weight, R},
+    {"weight", Weight, R},
+    {"bias", Weight, R, true},
+    {"y", Buffer, W},
+    {"row_sequence", Step, R}, // head_sequence in the head
+    {"nonfinite_layer", Out, RW},
+    {"columns", Constant, N},
+    {"outputs", Constant, N},
+    {"epsilon", Constant, N}, // F64 bits
+    {"layer", Constant, N},
+};
+
+// y = f(gate n) * (up n) with n = x normalised as in rms_norm. The name has the function, then the
+// weights' type.
+constexpr SlotSpec normGated[] = {
+    {"x", Buffer, R},
+    {"norm", Weight, R},
+    {"gate", Weight, R},
+    {"up", Weight, R},
+    {"y", Buffer, W},
+    {"row_sequence", Step, R},
+    {"nonfinite_layer", Out, RW},
+    {"columns", Constant, N},
+    {"outputs", Constant, N},
+    {"epsilon", Constant, N}, // F64 bits
+    {"layer", Constant, N},
+};
+
+// With n = x normalised as in rms_norm: y = rope(q_weight n), and k = rope(k_weight n) and v =
+// v_weight n go into the sequence's block. The name has the type of the weights, then those of K
+// and V. Heads are all of head_width elements, of which the first rotary_width rotate.
+constexpr SlotSpec normQkv[] = {
+    {"x", Buffer, R},
+    {"norm", Weight, R},
+    {"q_weight", Weight, R},
+    {"k_weight", Weight, R},
+    {"v_weight", Weight, R},
+    {"q_bias", Weight, R, true},
+    {"k_bias", Weight, R, true},
+    {"v_bias", Weight, R, true},
+    {"frequencies", Weight, R}, // F32 [rotary_width / 2]
+    {"y", Buffer, W},
+    {"k", State, W},
+    {"v", State, W},
+    {"block_table", Step, R},
+    {"row_sequence", Step, R},
+    {"row_position", Step, R},
+    {"nonfinite_layer", Out, RW},
+    {"columns", Constant, N},
+    {"query_heads", Constant, N},
+    {"kv_heads", Constant, N},
+    {"head_width", Constant, N},
+    {"rotary_width", Constant, N},
+    {"interleaved", Constant, N}, // as in rope
+    {"magnitude", Constant, N},   // F64 bits, as in rope
+    {"epsilon", Constant, N},     // F64 bits
+    {"layer", Constant, N},
+    {"block_tokens", Constant, N},
+    {"block_stride", Constant, N},
+    {"max_blocks", Constant, N},
+};
+
 // Rotates pairs of `rotary_width` elements of each head, from `first` on, by row_position *
 // frequency; in place.
 constexpr SlotSpec rope[] = {
@@ -317,6 +382,9 @@ constexpr KernelSignature table[] = {
     {"rms_norm", "a row", rmsNorm},
     {"rms_norm_heads", "a row", rmsNormHeads},
     {"linear", "a tile of 16 outputs, for all rows", linear},
+    {"norm_linear", "a row", normLinear},
+    {"norm_gated", "a row", normGated},
+    {"norm_qkv", "a row", normQkv},
     {"rope", "a row", rope},
     {"kv_write", "a row", kvWrite},
     {"attention", "a query head of a row", attention},

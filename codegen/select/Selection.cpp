@@ -6,6 +6,7 @@
 
 #include "codegen/cuda/KernelTable.h"
 #include "codegen/select/Filler.h"
+#include "codegen/select/Lookup.h"
 #include "runtime/base/CheckedMath.h"
 
 using namespace mlir;
@@ -15,17 +16,6 @@ namespace strata {
 using namespace ir;
 
 namespace {
-
-int64_t widthOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape().back(); }
-
-template <class SymbolOp> SymbolOp lookup(Operation *op, FlatSymbolRefAttr name) {
-  return SymbolTable::lookupNearestSymbolFrom<SymbolOp>(op, name);
-}
-
-std::string typeName(Operation *op, FlatSymbolRefAttr weight) {
-  Type element = lookup<WeightOp>(op, weight).getTensorType().getElementType();
-  return std::string(weightTypeOf(element)->name);
-}
 
 /// Builds selections for the ops of one layer.
 class Selector {
@@ -44,8 +34,8 @@ public:
   }
 
   Selection embed(EmbedOp embed) {
-    Selection s = start("embed." + typeName(op, embed.getTableAttr()), {}, embed.getResult());
-    WeightOp table = lookup<WeightOp>(op, embed.getTableAttr());
+    Selection s = start("embed." + weightTypeName(op, embed.getTableAttr()), {}, embed.getResult());
+    WeightOp table = lookupSymbol<WeightOp>(op, embed.getTableAttr());
     fill(s)
         .weight("table", embed.getTableAttr())
         .buffer("y", 0)
@@ -93,7 +83,7 @@ public:
     if (residual)
       inputs.push_back(residual);
     Selection s =
-        start("linear." + typeName(op, linear.getWeightAttr()), inputs, linear.getResult());
+        start("linear." + weightTypeName(op, linear.getWeightAttr()), inputs, linear.getResult());
     if (residual)
       s.inPlace = 1;
     s.items = ItemsAttr::get(context, 0, 0, 0,
@@ -131,9 +121,9 @@ public:
   }
 
   Selection headLinear(HeadLinearOp linear) {
-    Selection s = start("head_linear." + typeName(op, linear.getWeightAttr()), {linear.getInput()},
-                        linear.getResult());
-    RankedTensorType weight = lookup<WeightOp>(op, linear.getWeightAttr()).getTensorType();
+    Selection s = start("head_linear." + weightTypeName(op, linear.getWeightAttr()),
+                        {linear.getInput()}, linear.getResult());
+    RankedTensorType weight = lookupSymbol<WeightOp>(op, linear.getWeightAttr()).getTensorType();
     s.items = ItemsAttr::get(context, 0, 0, 0, weight.getDimSize(0));
     fill(s)
         .buffer("x", 0)
@@ -150,7 +140,7 @@ public:
   }
 
   Selection kvWrite(KvWriteOp write, StringRef component, Value rows) {
-    StateOp state = lookup<StateOp>(op, write.getStateAttr());
+    StateOp state = lookupSymbol<StateOp>(op, write.getStateAttr());
     Selection s =
         start(("kv_write." + state.findComponent(component).getType()).str(), {rows}, Value());
     fill(s)
@@ -164,7 +154,7 @@ public:
   }
 
   Selection attention(AttentionOp attention) {
-    StateOp state = lookup<StateOp>(op, attention.getStateAttr());
+    StateOp state = lookupSymbol<StateOp>(op, attention.getStateAttr());
     int64_t heads = attention.getQueryHeads();
     StringRef family = attention.getLatent() ? "attention_latent." : "attention.";
     Selection s = start(
@@ -258,7 +248,8 @@ public:
     SmallVector<Value> inputs{up.getInput(), up.getLists()};
     if (up.getGated())
       inputs.push_back(up.getGated());
-    Selection s = start("expert_up." + typeName(op, up.getWeightAttr()), inputs, up.getResult());
+    Selection s =
+        start("expert_up." + weightTypeName(op, up.getWeightAttr()), inputs, up.getResult());
     if (up.getGated())
       s.inPlace = 2;
     int64_t tiles = fillExperts(s, up, /*rowsOfWidth=*/up.getInput());
@@ -282,7 +273,7 @@ public:
     if (down.getOnto())
       inputs.push_back(down.getOnto());
     Selection s =
-        start("expert_down." + typeName(op, down.getWeightAttr()), inputs, down.getResult());
+        start("expert_down." + weightTypeName(op, down.getWeightAttr()), inputs, down.getResult());
     if (down.getOnto())
       s.inPlace = 2;
     s.items = ItemsAttr::get(context, 0, 0, 0, fillExperts(s, down, down.getResult()));
@@ -302,7 +293,8 @@ public:
         .optionalWeight("bias", conv.getBiasAttr())
         .slotState(conv.getStateAttr(), "conv", conv.getLayer())
         .integer("width", width)
-        .integer("taps", lookup<WeightOp>(op, conv.getWeightAttr()).getTensorType().getDimSize(1));
+        .integer("taps",
+                 lookupSymbol<WeightOp>(op, conv.getWeightAttr()).getTensorType().getDimSize(1));
     return s;
   }
 
@@ -379,12 +371,12 @@ public:
 
 private:
   int64_t expertsOf(FlatSymbolRefAttr weight) {
-    return lookup<WeightOp>(op, weight).getTensorType().getDimSize(0);
+    return lookupSymbol<WeightOp>(op, weight).getTensorType().getDimSize(0);
   }
 
   /// What expert_up and expert_down have in common; returns how many tiles the outputs are.
   template <class ExpertOp> int64_t fillExperts(Selection &s, ExpertOp expert, Value rowsOfWidth) {
-    RankedTensorType weight = lookup<WeightOp>(op, expert.getWeightAttr()).getTensorType();
+    RankedTensorType weight = lookupSymbol<WeightOp>(op, expert.getWeightAttr()).getTensorType();
     fill(s)
         .buffer("x", 0)
         .buffer("lists", 1)
@@ -424,19 +416,9 @@ void setGrid(Selection &selection, const KernelLibrary &library) {
   auto rows =
       cast<RankedTensorType>(byResult ? selection.result : selection.inputs.front().getType());
   cuda::LaunchShape shape =
-      cuda::launchShape(selection.kernel, static_cast<uint64_t>(rows.getDimSize(0)), constant);
+      cuda::launchShape(selection.kernel, static_cast<uint64_t>(rows.getDimSize(0)), constant,
+                        library.gpu()->features);
   selection.grid = {static_cast<int64_t>(shape.gridX), static_cast<int64_t>(shape.gridY)};
-}
-
-LogicalResult finish(Operation *op, Selection &selection, const SelectionContext &where) {
-  if (!where.library.has(selection.kernel)) {
-    if (isDryRun(op))
-      return success();
-    return op->emitOpError() << "needs kernel '" << selection.kernel << "', which target "
-                             << StageOp(where.stage).getDevice() << " does not have";
-  }
-  setGrid(selection, where.library);
-  return success();
 }
 
 /// What a dry run takes an op for that no kernel is known for: one that reads all its tensors.
@@ -468,6 +450,17 @@ std::string kernelSymbol(const KernelLibrary &library, StringRef kernel) {
 }
 
 StringRef kernelName(StringRef symbol) { return symbol.split('.').second; }
+
+LogicalResult finishSelection(Operation *op, Selection &selection, const SelectionContext &where) {
+  if (!where.library.has(selection.kernel)) {
+    if (isDryRun(op))
+      return success();
+    return op->emitOpError() << "needs kernel '" << selection.kernel << "', which target "
+                             << StageOp(where.stage).getDevice() << " does not have";
+  }
+  setGrid(selection, where.library);
+  return success();
+}
 
 FailureOr<SmallVector<Selection, 2>> selectKernels(Operation *op, const SelectionContext &where) {
   Selector selector(op, where);
@@ -513,7 +506,7 @@ FailureOr<SmallVector<Selection, 2>> selectKernels(Operation *op, const Selectio
   else if (!known)
     return op->emitOpError() << "has no kernel on target " << StageOp(where.stage).getDevice();
   for (Selection &selection : selections)
-    if (failed(finish(op, selection, where)))
+    if (failed(finishSelection(op, selection, where)))
       return failure();
   return selections;
 }
@@ -521,7 +514,7 @@ FailureOr<SmallVector<Selection, 2>> selectKernels(Operation *op, const Selectio
 FailureOr<Selection> selectLinearAdd(LinearOp linear, Value residual,
                                      const SelectionContext &where) {
   Selection selection = Selector(linear, where).linear(linear, residual);
-  if (failed(finish(linear, selection, where)))
+  if (failed(finishSelection(linear, selection, where)))
     return failure();
   return selection;
 }

@@ -22,6 +22,7 @@ struct Selection {
   int64_t inPlace = -1; ///< The kernel overwrites this input: it must die here, or be copied first.
   bool mayReuse = false; ///< The result may take the memory of any input that dies here.
   bool logits = false;   ///< The host reads the result after the launch.
+  std::string label;     ///< What it is called beside its unit; empty: after its op.
 };
 
 /// Kernels have symbols of their own kind of device, `@cpu.linear.q4_1`, which no weight is called.
@@ -50,6 +51,11 @@ mlir::FailureOr<llvm::SmallVector<Selection, 2>> selectKernels(mlir::Operation *
 /// The linear op with its result added to `residual`, in place.
 mlir::FailureOr<Selection> selectLinearAdd(ir::LinearOp linear, mlir::Value residual,
                                            const SelectionContext &context);
+
+/// Gives `selection`, which runs `op`, its grid; an error on `op` where the target has no such
+/// kernel.
+mlir::LogicalResult finishSelection(mlir::Operation *op, Selection &selection,
+                                    const SelectionContext &context);
 
 /// A copy of rows, as kernels that work in place need where their input lives on.
 Selection selectCopy(mlir::Value rows, const SelectionContext &context);

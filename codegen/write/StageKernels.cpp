@@ -19,9 +19,11 @@ uint32_t StageKernels::find(std::string kernel, const KernelSignature *signature
       return slots[static_cast<size_t>(found - signature->slots.begin())].offset();
     };
     // Grids were fixed by the same function from the same rows.
-    cuda::LaunchShape shape = cuda::launchShape(wanted.kernel, rows, constant);
+    cuda::LaunchShape shape =
+        cuda::launchShape(wanted.kernel, rows, constant, library_.gpu()->features);
     wanted.threads = shape.threads;
     wanted.rows = shape.rows;
+    wanted.clusterY = shape.clusterY;
   }
   auto found = std::find(kernels_.begin(), kernels_.end(), wanted);
   if (found == kernels_.end()) {

@@ -3,7 +3,9 @@
 // plan whose width or head count disagrees with its buffers must not reach one.
 #include <algorithm>
 #include <initializer_list>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "codegen/cuda/KernelTable.h"
 #include "runtime/plan/Checks.h"
@@ -45,6 +47,10 @@ private:
                              [&](const SlotSpec &each) { return each.name == name; });
     return *command_.slots()->Get(uint32_t(spec - signature_.slots.begin()));
   }
+  bool hasSlot(std::string_view name) const {
+    return std::any_of(signature_.slots.begin(), signature_.slots.end(),
+                       [&](const SlotSpec &each) { return each.name == name; });
+  }
   uint64_t constant(std::string_view name) const { return slot(name).offset(); }
 
   Status findRows();
@@ -52,6 +58,7 @@ private:
   Status checkFamily() const;
   Status checkElementwise() const;
   Status checkLinear() const;
+  Status checkNormLinear() const;
   Status checkAttention() const;
   Status checkPaging(std::string_view state) const;
   Status checkSlotState(std::initializer_list<uint64_t> factors) const;
@@ -62,7 +69,10 @@ private:
   Status checkItems(uint64_t perRow, uint64_t fixed) const;
   Status checkScratch(uint64_t width) const;
   /// Slot `name` holds the product of `factors` in bytes; none of them is 0.
-  Status needs(std::string_view name, std::initializer_list<uint64_t> factors) const;
+  Status needs(std::string_view name, std::initializer_list<uint64_t> factors) const {
+    return needs(name, std::span(factors.begin(), factors.size()));
+  }
+  Status needs(std::string_view name, std::span<const uint64_t> factors) const;
 
   const fb::Plan &plan_;
   const fb::Stage &stage_;
@@ -74,7 +84,7 @@ private:
   uint64_t rows_ = 0;   // the most that a launch has
 };
 
-Status OperandChecker::needs(std::string_view name, std::initializer_list<uint64_t> factors) const {
+Status OperandChecker::needs(std::string_view name, std::span<const uint64_t> factors) const {
   uint64_t bytes = 1;
   for (uint64_t factor : factors) {
     auto product = checkedMul(bytes, factor);
@@ -109,7 +119,7 @@ Status OperandChecker::findRows() {
   } else {
     isHead_ = items.head_row() != 0;
     mayBeHead = family != "embed" && !family.starts_with("attention") && family != "kv_write" &&
-                family != "router";
+                family != "norm_qkv" && family != "norm_gated" && family != "router";
   }
   uint64_t found = isHead_ ? items.head_row() : items.row();
   uint64_t other = isHead_ ? items.row() : items.head_row();
@@ -147,10 +157,7 @@ Status OperandChecker::checkFields() const {
       expected = "valid_head_rows";
     else if (spec.name == "block_table")
       expected += fmt::format(
-          ".{}",
-          text(stage_.states()
-                   ->Get(slot(signature_.family.starts_with("attention") ? "k" : "state").object())
-                   ->name()));
+          ".{}", text(stage_.states()->Get(slot(hasSlot("k") ? "k" : "state").object())->name()));
     const fb::Field *field = fieldAt(*layout, command_.slots()->Get(i)->offset());
     if (!field || text(field->name()) != expected)
       return invalid("kernel '{}' takes field '{}' as slot '{}' but is given '{}'", kernel_,
@@ -193,6 +200,49 @@ Status OperandChecker::checkLinear() const {
     return invalid("kernel '{}' has {} items; {} outputs are {}", kernel_,
                    command_.items()->constant(), outputs, tiles);
   return checkScratch(columns);
+}
+
+// Those that normalise first: each output is one of `weights`, whose rows number `outputs`.
+Status OperandChecker::checkNormLinear() const {
+  uint64_t columns = constant("columns");
+  STRATA_RETURN_IF_ERROR(needs("x", {rows_, columns, f32Bytes}));
+  STRATA_RETURN_IF_ERROR(needs("norm", {columns, f32Bytes}));
+  auto checkWeight = [&](std::string_view weight, std::string_view bias, std::string_view type,
+                         std::initializer_list<uint64_t> outputs) -> Status {
+    std::vector<uint64_t> factors(outputs), biases(outputs);
+    factors.push_back(typedBytes(type, columns));
+    biases.push_back(f32Bytes);
+    STRATA_RETURN_IF_ERROR(needs(weight, factors));
+    return bias.empty() || slot(bias).kind() == fb::SlotKind::Constant ? Status()
+                                                                       : needs(bias, biases);
+  };
+  if (signature_.family == "norm_linear") {
+    STRATA_RETURN_IF_ERROR(needs("y", {rows_, constant("outputs"), f32Bytes}));
+    return checkWeight("weight", "bias", namePart(kernel_, 1), {constant("outputs")});
+  }
+  if (signature_.family == "norm_gated") {
+    STRATA_RETURN_IF_ERROR(needs("y", {rows_, constant("outputs"), f32Bytes}));
+    for (std::string_view weight : {"gate", "up"})
+      STRATA_RETURN_IF_ERROR(checkWeight(weight, "", namePart(kernel_, 2), {constant("outputs")}));
+    return {};
+  }
+  uint64_t queryHeads = constant("query_heads"), kvHeads = constant("kv_heads");
+  uint64_t width = constant("head_width"), tokens = constant("block_tokens");
+  if (width % 4 != 0 || constant("rotary_width") % 2 != 0 || constant("rotary_width") > width)
+    return invalid("kernel '{}' rotates {} elements of heads of {}", kernel_,
+                   constant("rotary_width"), width);
+  STRATA_RETURN_IF_ERROR(checkPaging("k"));
+  if (slot("k").object() != slot("v").object())
+    return invalid("kernel '{}' writes keys and values into states {} and {}", kernel_,
+                   slot("k").object(), slot("v").object());
+  STRATA_RETURN_IF_ERROR(needs("y", {rows_, queryHeads, width, f32Bytes}));
+  STRATA_RETURN_IF_ERROR(needs("frequencies", {constant("rotary_width") / 2, f32Bytes}));
+  STRATA_RETURN_IF_ERROR(needs("k", {tokens, kvHeads, typedBytes(namePart(kernel_, 2), width)}));
+  STRATA_RETURN_IF_ERROR(needs("v", {tokens, kvHeads, typedBytes(namePart(kernel_, 3), width)}));
+  std::string_view type = namePart(kernel_, 1);
+  STRATA_RETURN_IF_ERROR(checkWeight("q_weight", "q_bias", type, {queryHeads, width}));
+  STRATA_RETURN_IF_ERROR(checkWeight("k_weight", "k_bias", type, {kvHeads, width}));
+  return checkWeight("v_weight", "v_bias", type, {kvHeads, width});
 }
 
 Status OperandChecker::checkAttention() const {
@@ -356,6 +406,8 @@ Status OperandChecker::checkFamily() const {
   std::string_view family = signature_.family;
   if (family == "linear")
     return checkLinear();
+  if (family.starts_with("norm_"))
+    return checkNormLinear();
   if (family == "attention" || family == "attention_latent")
     return checkAttention();
   if (family == "head_linear")
@@ -436,8 +488,8 @@ Status OperandChecker::checkFamily() const {
 Status OperandChecker::run() {
   STRATA_RETURN_IF_ERROR(findRows());
   STRATA_RETURN_IF_ERROR(checkFields());
-  STRATA_RETURN_IF_ERROR(checkLaunch(stage_, command_, rows_));
-  return checkFamily();
+  STRATA_RETURN_IF_ERROR(checkFamily()); // a launch's shape is worked out from sound constants
+  return checkLaunch(stage_, command_, rows_);
 }
 
 } // namespace
@@ -445,7 +497,8 @@ Status OperandChecker::run() {
 Status checkLaunch(const fb::Stage &stage, const fb::Command &command, uint64_t rows) {
   const fb::Kernel &kernel = *stage.kernels()->Get(command.kernel());
   std::string_view name = text(kernel.name());
-  if (KernelLibrary::of(text(stage.target()))->isCpu())
+  std::optional<KernelLibrary> library = KernelLibrary::of(text(stage.target()));
+  if (library->isCpu())
     return command.grid() ? invalid("kernel '{}' of a CPU has a grid", name) : Status();
   const KernelSignature &signature = *findSignature(name);
   uint32_t next = 0;
@@ -457,11 +510,14 @@ Status checkLaunch(const fb::Stage &stage, const fb::Command &command, uint64_t 
       return invalid("kernel '{}' was made for a '{}' of {} but is given {}", name,
                      signature.slots[i].name, made, given);
   }
-  cuda::LaunchShape shape = cuda::launchShape(name, rows, [&](std::string_view constant) {
-    auto spec = std::find_if(signature.slots.begin(), signature.slots.end(),
-                             [&](const SlotSpec &each) { return each.name == constant; });
-    return command.slots()->Get(uint32_t(spec - signature.slots.begin()))->offset();
-  });
+  cuda::LaunchShape shape = cuda::launchShape(
+      name, rows,
+      [&](std::string_view constant) {
+        auto spec = std::find_if(signature.slots.begin(), signature.slots.end(),
+                                 [&](const SlotSpec &each) { return each.name == constant; });
+        return command.slots()->Get(uint32_t(spec - signature.slots.begin()))->offset();
+      },
+      library->gpu()->features);
   constexpr uint64_t mostX = INT32_MAX, mostY = 65535; // of every architecture
   if (shape.gridX > mostX || shape.gridY > mostY)
     return invalid("kernel '{}' needs a grid of {} x {} blocks; {} x {} are possible", name,

@@ -3,6 +3,7 @@
 // Runs on a GPU, by test/gpu/run.
 #include <cmath>
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
 
@@ -23,7 +24,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-constexpr uint64_t buckets[] = {1, 12, 13, 140};
+constexpr uint64_t buckets[] = {1, 3, 8, 12, 13, 140};
 constexpr uint32_t sequences = 3, poolBlocks = 27;
 
 std::mt19937_64 random(1);
@@ -77,7 +78,9 @@ struct Invocation {
 
 Bytes Invocation::buffer(std::string_view name) const {
   std::string_view family = signature->family;
-  if (family == "linear")
+  if (family == "norm_qkv" && name == "y")
+    return floats(rows * constant("query_heads") * constant("head_width"));
+  if (family == "linear" || family.starts_with("norm_"))
     return floats(rows * constant(name == "x" ? "columns" : "outputs"));
   if (family == "attention")
     return floats(rows * constant("query_heads") *
@@ -162,14 +165,24 @@ Bytes Invocation::content(const SlotSpec &slot) const {
   switch (slot.kind) {
   case Buffer:
     return buffer(slot.name);
-  case Weight:
-    if (slot.name == "weight" && signature->family == "linear")
-      return weights(part(1), constant("outputs"), constant("columns"));
+  case Weight: {
+    bool isGated = signature->family == "norm_gated", isQkv = signature->family == "norm_qkv";
+    bool isLinear = signature->family == "linear" || signature->family == "norm_linear";
+    if ((slot.name == "weight" && isLinear) || (isGated && slot.name != "norm"))
+      return weights(part(isGated ? 2 : 1), constant("outputs"), constant("columns"));
+    uint64_t width =
+        constant(slot.name.starts_with("q_") ? "query_heads" : "kv_heads") * constant("head_width");
+    if (isQkv && slot.name.ends_with("_weight"))
+      return weights(part(1), width, constant("columns"));
     if (slot.name == "table")
       return weights(part(1), constant("vocabulary"), constant("width"));
-    return floats(slot.name == "bias" ? constant("outputs") : 768);
+    return floats(isQkv && slot.name.ends_with("_bias") ? width
+                  : slot.name == "bias"                 ? constant("outputs")
+                                                        : 768);
+  }
   case State: {
-    std::string type = part(slot.name == "v" ? 2 : 1);
+    bool isQkv = signature->family == "norm_qkv";
+    std::string type = part((slot.name == "v" ? 2 : 1) + (isQkv ? 1 : 0));
     return weights(type, poolBlocks * constant("block_stride") / findWeightType(type)->blockBytes,
                    1);
   }
@@ -182,40 +195,146 @@ Bytes Invocation::content(const SlotSpec &slot) const {
   }
 }
 
-/// Runs the CPU's kernel in place.
-void runOnCpu(Invocation &invocation) {
-  cpu::KernelFunction kernel = cpu::findKernel(invocation.kernel, cpu::Isa::X86_64_v3);
-  ASSERT_NE(kernel, nullptr) << invocation.kernel;
-  uint64_t width = invocation.signature->family == "linear"   ? sampleConstant("columns")
-                   : invocation.signature->family == "sample" ? sampleConstant("vocabulary")
-                                                              : 0;
-  Bytes scratch(cpu::scratchBytes(invocation.kernel, width) + 64);
+/// What a slot or constant of the CPU's kernel is where it is not what its name says.
+using Overrides = std::map<std::string_view, uint64_t>;
+
+uint64_t addressOf(const Bytes &bytes) { return reinterpret_cast<uint64_t>(bytes.data()); }
+
+/// Runs `kernel` of the CPU on the memory of `invocation`, slots by their names.
+void callCpu(const Invocation &invocation, const std::string &kernel, const Overrides &overrides) {
+  cpu::KernelFunction function = cpu::findKernel(kernel, cpu::Isa::X86_64_v3);
+  ASSERT_NE(function, nullptr) << kernel;
+  const KernelSignature &signature = *findSignature(kernel);
+  auto constant = [&](std::string_view name) {
+    auto found = overrides.find(name);
+    return found != overrides.end() ? found->second : sampleConstant(name);
+  };
+  uint64_t width = signature.family == "linear"   ? constant("columns")
+                   : signature.family == "sample" ? constant("vocabulary")
+                                                  : 0;
+  Bytes scratch(cpu::scratchBytes(kernel, width) + 64);
   std::vector<uint64_t> slots;
-  for (size_t i = 0; i < invocation.memory.size(); ++i) {
-    const SlotSpec &slot = invocation.signature->slots[i];
-    slots.push_back(slot.kind == fb::SlotKind::Constant ? sampleConstant(slot.name)
-                    : slot.kind == fb::SlotKind::Scratch
-                        ? reinterpret_cast<uint64_t>(scratch.data())
-                        : reinterpret_cast<uint64_t>(invocation.memory[i].data()));
+  for (const SlotSpec &slot : signature.slots) {
+    auto given = std::find_if(
+        invocation.signature->slots.begin(), invocation.signature->slots.end(),
+        [&](const SlotSpec &each) { return each.name == slot.name && each.kind == slot.kind; });
+    if (slot.kind == fb::SlotKind::Constant)
+      slots.push_back(constant(slot.name));
+    else if (auto found = overrides.find(slot.name); found != overrides.end())
+      slots.push_back(found->second);
+    else if (slot.kind == fb::SlotKind::Scratch)
+      slots.push_back(addressOf(scratch));
+    else if (slot.name == "valid_rows" || slot.name == "valid_head_rows")
+      slots.push_back(addressOf(invocation.counts));
+    else if (given != invocation.signature->slots.end())
+      slots.push_back(
+          addressOf(invocation.memory[size_t(given - invocation.signature->slots.begin())]));
+    else
+      FAIL() << kernel << " has no " << slot.name;
   }
   uint64_t items = invocation.valid;
-  if (invocation.signature->family == "attention")
-    items *= sampleConstant("query_heads");
-  if (invocation.signature->family == "linear")
-    items = ceilDiv(sampleConstant("outputs"), uint64_t(linearItemOutputs));
-  kernel(slots.data(), 0, uint32_t(items), 0);
+  if (signature.family == "attention")
+    items *= constant("query_heads");
+  if (signature.family == "linear")
+    items = ceilDiv(constant("outputs"), uint64_t(linearItemOutputs));
+  function(slots.data(), 0, uint32_t(items), 0);
 }
 
-bool holdsFloats(const SlotSpec &slot) {
-  return slot.kind == fb::SlotKind::Buffer || slot.name.ends_with("log_probability");
+/// Runs in place what the CPU has for the kernel: itself, or the kernels that it stands for.
+void runOnCpu(Invocation &invocation) {
+  std::string_view family = invocation.signature->family;
+  if (!family.starts_with("norm_"))
+    return callCpu(invocation, invocation.kernel, {});
+  auto memory = [&](std::string_view name) {
+    const auto &slots = invocation.signature->slots;
+    auto found = std::find_if(slots.begin(), slots.end(),
+                              [&](const SlotSpec &slot) { return slot.name == name; });
+    return addressOf(invocation.memory[size_t(found - slots.begin())]);
+  };
+  Bytes normed(invocation.rows * sampleConstant("columns") * sizeof(float));
+  callCpu(
+      invocation, "rms_norm",
+      {{"weight", memory("norm")}, {"y", addressOf(normed)}, {"width", sampleConstant("columns")}});
+  auto linear = [&](const std::string &type, uint64_t weight, uint64_t bias, uint64_t y,
+                    uint64_t outputs) {
+    callCpu(invocation, "linear." + type,
+            {{"x", addressOf(normed)},
+             {"weight", weight},
+             {"bias", bias},
+             {"y", y},
+             {"outputs", outputs},
+             {"accumulate", 0}});
+  };
+  uint64_t outputs = sampleConstant("outputs");
+  if (family == "norm_linear")
+    return linear(invocation.part(1), memory("weight"), memory("bias"), memory("y"), outputs);
+  if (family == "norm_gated") {
+    Bytes gate(invocation.rows * outputs * sizeof(float)), up(gate);
+    linear(invocation.part(2), memory("gate"), 0, addressOf(gate), outputs);
+    linear(invocation.part(2), memory("up"), 0, addressOf(up), outputs);
+    return callCpu(invocation, "gated." + invocation.part(1),
+                   {{"gate", addressOf(gate)}, {"up", addressOf(up)}, {"width", outputs}});
+  }
+  uint64_t width = sampleConstant("head_width"), heads = sampleConstant("query_heads");
+  uint64_t kvHeads = sampleConstant("kv_heads"), kvWidth = kvHeads * width;
+  Bytes key(invocation.rows * kvWidth * sizeof(float)), value(key);
+  linear(invocation.part(1), memory("q_weight"), memory("q_bias"), memory("y"), heads * width);
+  linear(invocation.part(1), memory("k_weight"), memory("k_bias"), addressOf(key), kvWidth);
+  linear(invocation.part(1), memory("v_weight"), memory("v_bias"), addressOf(value), kvWidth);
+  callCpu(invocation, "rope", {{"x", memory("y")}, {"heads", heads}, {"first", 0}});
+  callCpu(invocation, "rope", {{"x", addressOf(key)}, {"heads", kvHeads}, {"first", 0}});
+  callCpu(invocation, "kv_write." + invocation.part(2),
+          {{"x", addressOf(key)}, {"state", memory("k")}, {"width", kvWidth}});
+  callCpu(invocation, "kv_write." + invocation.part(3),
+          {{"x", addressOf(value)}, {"state", memory("v")}, {"width", kvWidth}});
+}
+
+/// Fused kernels have all weight types through linear's code: two of them are run.
+std::vector<std::string> kernels() {
+  std::vector<std::string> names;
+  for (std::string &name : kernelNames())
+    if (!name.starts_with("norm_") || !isOneOfMany(name))
+      names.push_back(std::move(name));
+  return names;
+}
+
+std::vector<uint64_t> bucketsOf(std::string_view kernel) {
+  std::vector<uint64_t> result(std::begin(buckets), std::end(buckets));
+  std::erase_if(result, [&](uint64_t rows) { return rows > mostRows(kernel); });
+  return result;
+}
+
+/// The values of a slot that holds numbers with rounding, and by how much they may differ, absolute
+/// and relative; nothing where bytes must agree.
+struct Numbers {
+  std::vector<float> values;
+  float tolerance;
+};
+
+std::optional<Numbers> numbersIn(const Invocation &invocation, size_t index) {
+  const SlotSpec &slot = invocation.signature->slots[index];
+  std::string type = "f32";
+  float tolerance = 2e-5f;
+  if (slot.kind == fb::SlotKind::State && invocation.signature->family == "norm_qkv") {
+    type = invocation.part(slot.name == "v" ? 3 : 2);
+    tolerance = type == "bf16" ? 8e-3f : type == "f16" ? 1e-3f : tolerance;
+  } else if (slot.kind != fb::SlotKind::Buffer && !slot.name.ends_with("log_probability")) {
+    return std::nullopt;
+  }
+  const WeightType &element = *findWeightType(type);
+  const Bytes &bytes = invocation.memory[index];
+  Numbers result{std::vector<float>(bytes.size() / element.blockBytes), tolerance};
+  dequantiseRow(element, reinterpret_cast<const uint8_t *>(bytes.data()), result.values.size(),
+                result.values.data());
+  return result;
 }
 
 class CudaKernels : public testing::Test {
 protected:
   void SetUp() override {
-    for (const std::string &kernel : kernelNames())
-      for (uint64_t rows : buckets)
-        if (Specialisation each = sampleSpecialisation(kernel, rows);
+    for (const std::string &kernel : kernels())
+      for (uint64_t rows : bucketsOf(kernel))
+        if (Specialisation each = sampleSpecialisation(kernel, rows, cudaSm90.features);
             std::find(specialisations_.begin(), specialisations_.end(), each) ==
             specialisations_.end())
           specialisations_.push_back(each);
@@ -271,9 +390,11 @@ Status CudaKernels::runOnGpu(Invocation &invocation) {
   }
   STRATA_ASSIGN_OR_RETURN(std::byte * counts, place(invocation.counts));
   command.validRows = reinterpret_cast<uint64_t>(counts);
-  Specialisation wanted = sampleSpecialisation(invocation.kernel, invocation.rows);
+  Specialisation wanted =
+      sampleSpecialisation(invocation.kernel, invocation.rows, cudaSm90.features);
   auto found = std::find(specialisations_.begin(), specialisations_.end(), wanted);
-  LaunchShape shape = launchShape(invocation.kernel, invocation.rows, sampleConstant);
+  LaunchShape shape =
+      launchShape(invocation.kernel, invocation.rows, sampleConstant, cudaSm90.features);
   command.code = {functionName(uint32_t(found - specialisations_.begin())), uint32_t(shape.gridX),
                   uint32_t(shape.gridY), shape.threads, shape.sharedBytes};
   STRATA_ASSIGN_OR_RETURN(LineId line, device_->prepare(invocation.kernel, {command}));
@@ -289,34 +410,32 @@ Status CudaKernels::runOnGpu(Invocation &invocation) {
   return {};
 }
 
-/// Every byte agrees, but floats that the CPU's kernel has written: those within a tolerance.
+/// Every byte agrees, but numbers that the CPU's kernel has written: those within a tolerance.
 void compare(const Invocation &before, const Invocation &gpu, const Invocation &cpu) {
   for (size_t i = 0; i < cpu.memory.size(); ++i) {
     const SlotSpec &slot = cpu.signature->slots[i];
-    const Bytes &found = gpu.memory[i], &wanted = cpu.memory[i];
-    if (!holdsFloats(slot)) {
-      ASSERT_EQ(found, wanted) << "slot " << slot.name;
+    std::optional<Numbers> found = numbersIn(gpu, i), wanted = numbersIn(cpu, i);
+    if (!wanted) {
+      ASSERT_EQ(gpu.memory[i], cpu.memory[i]) << "slot " << slot.name;
       continue;
     }
-    for (size_t at = 0; at + 4 <= wanted.size(); at += 4) {
-      float a, b, old;
-      std::memcpy(&a, &found[at], 4);
-      std::memcpy(&b, &wanted[at], 4);
-      std::memcpy(&old, &before.memory[i][at], 4);
-      if (std::memcmp(&a, &b, 4) == 0 || (std::isnan(a) && std::isnan(b)))
+    std::vector<float> old = numbersIn(before, i)->values;
+    for (size_t at = 0; at < wanted->values.size(); ++at) {
+      float a = found->values[at], b = wanted->values[at];
+      if (a == b || (std::isnan(a) && std::isnan(b)))
         continue;
-      ASSERT_NE(std::memcmp(&b, &old, 4), 0)
-          << "slot " << slot.name << " was written at " << at / 4 << ", past the valid rows";
-      ASSERT_LE(std::fabs(a - b), 2e-5f + 2e-5f * std::fabs(b))
-          << "slot " << slot.name << " at " << at / 4;
+      ASSERT_NE(b, old[at]) << "slot " << slot.name << " was written at " << at
+                            << ", past the valid rows";
+      ASSERT_LE(std::fabs(a - b), wanted->tolerance * (1 + std::fabs(b)))
+          << "slot " << slot.name << " at " << at;
     }
   }
 }
 
 TEST_F(CudaKernels, GiveTheCpusResults) {
   std::set<std::string> run;
-  for (const std::string &kernel : kernelNames())
-    for (uint64_t rows : buckets) {
+  for (const std::string &kernel : kernels())
+    for (uint64_t rows : bucketsOf(kernel)) {
       std::set<uint64_t> valids = {1, std::min<uint64_t>(5, rows), rows - (rows > 1), rows};
       for (uint64_t valid : valids) {
         SCOPED_TRACE(fmt::format("{} in a bucket of {} with {} rows", kernel, rows, valid));
@@ -335,7 +454,7 @@ TEST_F(CudaKernels, GiveTheCpusResults) {
         run.insert(kernel);
       }
     }
-  EXPECT_EQ(run.size(), kernelNames().size());
+  EXPECT_EQ(run.size(), kernels().size());
 }
 
 } // namespace

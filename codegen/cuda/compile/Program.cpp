@@ -27,6 +27,8 @@ std::string moduleSource(std::span<const Specialisation> specialisations,
   auto to = std::back_inserter(text);
   if (target.features.dependentLaunch)
     text += "#define STRATA_DEPENDENT_LAUNCH\n";
+  if (target.features.clusters)
+    text += "#define STRATA_CLUSTERS\n";
   std::set<std::string> headers;
   for (const Specialisation &each : specialisations)
     headers.insert(header(each.kernel));
@@ -45,11 +47,13 @@ std::string moduleSource(std::span<const Specialisation> specialisations,
       if (slot.kind == fb::SlotKind::Constant)
         fmt::format_to(to, "  static constexpr uint64_t {} = {}ull;\n", slot.name,
                        each.constants[next++]);
+    std::string cluster =
+        each.clusterY > 1 ? fmt::format("__cluster_dims__(1, {}, 1) ", each.clusterY) : "";
     fmt::format_to(
         to,
-        "}};\nextern \"C\" __global__ void __launch_bounds__({}) {}(const __grid_constant__ "
+        "}};\nextern \"C\" __global__ void {}__launch_bounds__({}) {}(const __grid_constant__ "
         "strata::Slots<{}> slots) {{\n  strata::{}<{}{}_constants>(slots);\n}}\n",
-        each.threads, function, signature.slots.size(), templateName(signature.family),
+        cluster, each.threads, function, signature.slots.size(), templateName(signature.family),
         templateArguments(each.kernel), function);
   }
   return text;

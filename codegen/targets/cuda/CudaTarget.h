@@ -11,6 +11,7 @@ namespace strata {
 
 struct CudaFeatures {
   bool dependentLaunch = false; ///< Programmatic dependent launch: griddepcontrol.
+  bool clusters = false;        ///< Blocks that read each other's shared memory.
   bool bulkCopy = false;        ///< The tensor memory accelerator: cp.async.bulk.
   bool warpgroupMatrix = false; ///< wgmma.
 };

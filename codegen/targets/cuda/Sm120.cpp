@@ -11,7 +11,7 @@ const CudaTarget cudaSm120 = {
     .flopsPerSecond = 200e12,
     .multiprocessors = 170,
     .sharedBytesPerBlock = 99 * 1024,
-    .features = {.dependentLaunch = true, .bulkCopy = true},
+    .features = {.dependentLaunch = true, .clusters = true, .bulkCopy = true},
     .caps = {},
 };
 

@@ -8,22 +8,16 @@
 namespace strata::cuda {
 namespace {
 
-/// Types differ in their formulas alone, which no architecture reads differently: one target
-/// compiles all of them, the others a plain and a quantised one.
-bool isOneOfMany(std::string_view kernel) {
-  bool isTyped = kernel.starts_with("linear.") || kernel.starts_with("embed.");
-  std::string_view type = kernel.substr(kernel.find('.') + 1);
-  return isTyped && type != "bf16" && type != "q4_k";
-}
-
 class CudaCompile : public testing::TestWithParam<const CudaTarget *> {};
 
 TEST_P(CudaCompile, EveryKernel) {
-  std::vector<Specialisation> all = {sampleSpecialisation("linear.bf16", 20),
-                                     sampleSpecialisation("linear.bf16", 200)};
+  const CudaFeatures &features = GetParam()->features;
+  std::vector<Specialisation> all = {sampleSpecialisation("linear.bf16", 20, features),
+                                     sampleSpecialisation("linear.bf16", 200, features),
+                                     sampleSpecialisation("attention.bf16.f16", 20, features)};
   for (const std::string &kernel : kernelNames())
-    if (GetParam() == &cudaSm90 || !isOneOfMany(kernel))
-      all.push_back(sampleSpecialisation(kernel, 2));
+    if (!isOneOfMany(kernel) || (GetParam() == &cudaSm90 && !kernel.starts_with("norm_")))
+      all.push_back(sampleSpecialisation(kernel, 2, features));
   Result<std::vector<uint8_t>> cubin =
       compileModuleAnew(moduleSource(all, *GetParam()), *GetParam());
   ASSERT_TRUE(cubin.isOk()) << cubin.status().toString();

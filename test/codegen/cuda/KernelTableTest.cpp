@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "codegen/cuda/AttentionShape.h"
 #include "runtime/checkpoint/WeightTypeTable.h"
 #include "test/codegen/cuda/Shapes.h"
 
@@ -24,22 +25,61 @@ TEST(CudaKernelTable, EveryWeightTypeMultipliesAndEmbeds) {
   }
 }
 
+LaunchShape shapeOf(std::string_view kernel, uint64_t rows) {
+  return launchShape(kernel, rows, sampleConstant, cudaSm90.features);
+}
+
 TEST(CudaKernelTable, GridsCoverTheBucket) {
-  LaunchShape one = launchShape("linear.bf16", 1, sampleConstant);
-  EXPECT_EQ(one.gridX, 129u); // 514 outputs, four a block
+  LaunchShape one = shapeOf("linear.bf16", 1);
+  EXPECT_EQ(one.gridX, 257u); // 514 outputs, two a block
   EXPECT_EQ(one.gridY, 1u);
   EXPECT_EQ(one.rows, 1u);
-  LaunchShape tiles = launchShape("linear.bf16", 200, sampleConstant);
+  EXPECT_EQ(one.threads, 32u); // 1536 bytes a weight row
+  EXPECT_EQ(shapeOf("linear.bf16", 3).rows, 4u);
+  LaunchShape tiles = shapeOf("linear.bf16", 200);
   EXPECT_EQ(tiles.gridX, 5u); // 514 outputs, 128 a tile
   EXPECT_EQ(tiles.gridY, 2u);
   EXPECT_EQ(tiles.rows, 128u);
-  LaunchShape many = launchShape("linear.q8_0", 21, sampleConstant);
+  LaunchShape many = shapeOf("linear.q8_0", 21);
   EXPECT_EQ(many.gridY, 3u); // eight rows a block
   EXPECT_EQ(many.rows, 8u);
-  EXPECT_EQ(launchShape("linear.bf16", 3, sampleConstant).rows, 4u);
-  LaunchShape attention = launchShape("attention.f16.f16", 5, sampleConstant);
-  EXPECT_EQ(attention.gridX, 5u);
-  EXPECT_EQ(attention.gridY, 12u);
+  EXPECT_EQ(shapeOf("norm_gated.silu.q4_k", 5).gridX, 514u); // one gate and one up a block
+  EXPECT_EQ(shapeOf("norm_qkv.bf16.f16.f16", 8).gridX, 20 * 128u / 2); // 12 + 2 * 4 heads
+}
+
+TEST(CudaKernelTable, FewRowsShareOutTheirTokens) {
+  LaunchShape few = shapeOf("attention.f16.f16", 5);
+  EXPECT_EQ(few.gridX, 5u);
+  EXPECT_EQ(few.gridY, 32u); // 4 KV heads, 8 blocks each
+  EXPECT_EQ(few.clusterY, 8u);
+  EXPECT_EQ(few.rows, 8u);
+  LaunchShape alone = launchShape("attention.f16.f16", 5, sampleConstant, cudaSm80.features);
+  EXPECT_EQ(alone.gridY, 4u); // no clusters
+  EXPECT_EQ(alone.clusterY, 1u);
+  LaunchShape many = shapeOf("attention.f16.f16", 9);
+  EXPECT_EQ(many.gridX, 9u);
+  EXPECT_EQ(many.gridY, 12u);
+  EXPECT_EQ(many.rows, 0u);
+}
+
+TEST(CudaKernelTable, HeadsOfABlockDivideTheirGroup) {
+  EXPECT_EQ(attentionHeads(1), 1u);
+  EXPECT_EQ(attentionHeads(4), 4u);
+  EXPECT_EQ(attentionHeads(7), 7u);
+  EXPECT_EQ(attentionHeads(12), 6u);
+  EXPECT_EQ(attentionHeads(11), 1u);
+  EXPECT_EQ(attentionHeads(32), 8u);
+}
+
+TEST(CudaKernelTable, ABlockHasMostThreadsWhereRowsAreLong) {
+  for (uint64_t rowBytes : {16, 1000, 4096, 8192, 28672, 1 << 20})
+    for (uint64_t outputs : {1, 2048, 4095, 4096, 128256}) {
+      MatvecShape shape = matvecShape(rowBytes, outputs);
+      EXPECT_EQ(shape.outputs, outputs < 4096 ? 2u : 4u);
+      EXPECT_LE(shape.threads, 64 * shape.outputs);
+      EXPECT_GE(shape.threads, 32u);
+      EXPECT_TRUE(shape.threads == 32 || shape.threads * 32 <= rowBytes) << rowBytes;
+    }
 }
 
 TEST(CudaKernelTable, TypesAndFunctionsAreSpeltForCpp) {
@@ -47,6 +87,7 @@ TEST(CudaKernelTable, TypesAndFunctionsAreSpeltForCpp) {
   EXPECT_EQ(templateArguments("attention.f16.bf16"), "strata::F16, strata::BF16, ");
   EXPECT_EQ(templateArguments("gated.gelu_tanh"), "strata::GeluTanh, ");
   EXPECT_EQ(templateArguments("rms_norm"), "");
+  EXPECT_EQ(templateArguments("norm_gated.gelu_tanh.q4_k"), "strata::GeluTanh, strata::Q4_K, ");
 }
 
 } // namespace

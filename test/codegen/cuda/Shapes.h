@@ -6,6 +6,7 @@
 #include <string>
 
 #include "codegen/cuda/KernelTable.h"
+#include "codegen/cuda/MatvecShape.h"
 
 namespace strata::cuda {
 
@@ -40,9 +41,24 @@ inline uint64_t sampleConstant(std::string_view name) {
   return values.at(name);
 }
 
-inline Specialisation sampleSpecialisation(const std::string &kernel, uint64_t rows) {
-  LaunchShape shape = launchShape(kernel, rows, sampleConstant);
-  Specialisation result{kernel, {}, shape.threads, shape.rows};
+/// Weight types differ in their formulas alone, which no kernel reads differently: where there are
+/// many of them, a plain and a quantised one stand for all.
+inline bool isOneOfMany(std::string_view kernel) {
+  bool isTyped =
+      kernel.starts_with("linear.") || kernel.starts_with("embed.") || kernel.starts_with("norm_");
+  return isTyped && kernel.find(".bf16") == std::string_view::npos &&
+         kernel.find(".q4_k") == std::string_view::npos;
+}
+
+/// The most rows of a bucket that has `kernel`.
+inline uint64_t mostRows(std::string_view kernel) {
+  return kernel.starts_with("norm_") ? matvecRows : UINT64_MAX;
+}
+
+inline Specialisation sampleSpecialisation(const std::string &kernel, uint64_t rows,
+                                           const CudaFeatures &features) {
+  LaunchShape shape = launchShape(kernel, rows, sampleConstant, features);
+  Specialisation result{kernel, {}, shape.threads, shape.rows, shape.clusterY};
   for (const SlotSpec &slot : findSignature(kernel)->slots)
     if (slot.kind == fb::SlotKind::Constant)
       result.constants.push_back(sampleConstant(slot.name));
