@@ -5,7 +5,7 @@
 // shared memory, blocks in each other's. Bound by the bytes of K and V, read once a KV head.
 #pragma once
 
-#include "codegen/cuda/AttentionShape.h"
+#include "codegen/cuda/Cluster.cuh"
 #include "codegen/cuda/Matvec.cuh"
 
 namespace strata {
@@ -36,29 +36,6 @@ template <class T> struct Eight {
   }
 };
 
-#ifdef STRATA_CLUSTERS
-constexpr uint32_t attentionBlocks = cuda::attentionSplits;
-
-inline void synchroniseCluster() {
-  asm volatile("barrier.cluster.arrive.release.aligned;\n"
-               "barrier.cluster.wait.acquire.aligned;" ::
-                   : "memory");
-}
-
-/// `local`, of block `rank` of the cluster.
-inline float readShared(const float *local, uint32_t rank) {
-  uint32_t address = uint32_t(__cvta_generic_to_shared(local)), remote;
-  float value;
-  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(address), "r"(rank));
-  asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(value) : "r"(remote) : "memory");
-  return value;
-}
-#else
-constexpr uint32_t attentionBlocks = 1;
-inline void synchroniseCluster() { __syncthreads(); }
-inline float readShared(const float *local, uint32_t) { return *local; }
-#endif
-
 /// exp2(a - b), where both may be -infinity: what is weighted so is 0.
 inline float weightOf(float a, float b) { return b == -INFINITY ? 0.0f : exp2f(a - b); }
 
@@ -78,8 +55,8 @@ inline void attentionSplit(const Slots<16> &slots) {
   __shared__ float blockSums[heads][K::value_width], blockHighest[heads], blockTotal[heads];
 
   admitSuccessor();
-  uint32_t row = blockIdx.x, split = blockIdx.y % attentionBlocks;
-  uint32_t firstHead = blockIdx.y / attentionBlocks * heads;
+  uint32_t row = blockIdx.x, split = blockIdx.y % clusterBlocks;
+  uint32_t firstHead = blockIdx.y / clusterBlocks * heads;
   uint32_t kvHead = firstHead / (K::query_heads / K::kv_heads);
   if (row >= *slots.valid) // all blocks of the cluster
     return;
@@ -88,7 +65,7 @@ inline void attentionSplit(const Slots<16> &slots) {
   auto sequence = uint64_t(slots.pointer<const int32_t>(RowSequence)[row]);
   auto *table = slots.pointer<const int32_t>(BlockTable) + sequence * K::max_blocks;
   uint64_t visible = K::window && position >= K::window ? position + 1 - K::window : 0;
-  uint64_t span = (position + 1 - visible + attentionBlocks - 1) / attentionBlocks;
+  uint64_t span = (position + 1 - visible + clusterBlocks - 1) / clusterBlocks;
   uint64_t begin = visible + split * span;
   uint64_t end = begin + span < position + 1 ? begin + span : position + 1;
   uint32_t warp = threadIdx.x / warpThreads, lane = threadIdx.x % lanes;
@@ -242,16 +219,16 @@ inline void attentionSplit(const Slots<16> &slots) {
   float *y = slots.pointer<float>(Y) +
              (uint64_t(row) * K::query_heads + firstHead) * K::value_width;
   for (uint32_t i = split * K::threads + threadIdx.x; i < results;
-       i += attentionBlocks * K::threads) {
+       i += clusterBlocks * K::threads) {
     uint32_t h = i / K::value_width, e = i % K::value_width;
-    float most = -INFINITY, all = 0, sum = 0, each[attentionBlocks];
+    float most = -INFINITY, all = 0, sum = 0, each[clusterBlocks];
 #pragma unroll
-    for (uint32_t b = 0; b < attentionBlocks; ++b) {
+    for (uint32_t b = 0; b < clusterBlocks; ++b) {
       each[b] = readShared(&blockHighest[h], b);
       most = fmaxf(most, each[b]);
     }
 #pragma unroll
-    for (uint32_t b = 0; b < attentionBlocks; ++b) {
+    for (uint32_t b = 0; b < clusterBlocks; ++b) {
       float weight = weightOf(each[b], most);
       all = fmaf(readShared(&blockTotal[h], b), weight, all);
       sum = fmaf(readShared(&blockSums[h][e], b), weight, sum);

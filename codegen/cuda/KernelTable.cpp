@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "codegen/cuda/AttentionShape.h"
+#include "codegen/cuda/ClusterShape.h"
 #include "codegen/cuda/MatvecShape.h"
 #include "runtime/base/CheckedMath.h"
 #include "runtime/checkpoint/WeightTypeTable.h"
@@ -56,7 +56,7 @@ LaunchShape attention(const Launch &launch) {
   if (launch.rows > matvecRows ||
       !hasAttentionSplit(launch.constant("key_width"), launch.constant("value_width")))
     return {.gridX = launch.rows, .gridY = queryHeads, .threads = 128};
-  uint32_t splits = launch.features.clusters ? attentionSplits : 1;
+  uint32_t splits = launch.features.clusters ? clusterBlocks : 1;
   return {.gridX = launch.rows,
           .gridY = queryHeads / attentionHeads(queryHeads / kvHeads) * splits,
           .clusterY = splits,
@@ -106,8 +106,9 @@ LaunchShape normQkv(const Launch &launch) {
   return matvec(launch, heads * launch.constant("head_width"), 1);
 }
 
-LaunchShape largeBlockPerRow(const Launch &launch) {
-  return {.gridX = launch.rows, .threads = 1024};
+LaunchShape clusterPerRow(const Launch &launch) {
+  uint32_t blocks = launch.features.clusters ? clusterBlocks : 1;
+  return {.gridX = launch.rows, .gridY = blocks, .clusterY = blocks, .threads = 1024};
 }
 
 constexpr Family families[] = {
@@ -126,7 +127,7 @@ constexpr Family families[] = {
     {"add", "Elementwise.cuh", Suffix::None, elementwise},
     {"copy_rows", "Elementwise.cuh", Suffix::None, elementwise},
     {"gather_rows", "Elementwise.cuh", Suffix::None, elementwise},
-    {"sample", "Sample.cuh", Suffix::None, largeBlockPerRow},
+    {"sample", "Sample.cuh", Suffix::None, clusterPerRow},
 };
 
 constexpr std::string_view stateTypes[] = {"f32", "f16", "bf16"};

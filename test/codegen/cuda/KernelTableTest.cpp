@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "codegen/cuda/AttentionShape.h"
+#include "codegen/cuda/ClusterShape.h"
 #include "runtime/checkpoint/WeightTypeTable.h"
 #include "test/codegen/cuda/Shapes.h"
 

@@ -13,14 +13,14 @@ namespace strata::cuda {
 inline uint64_t sampleConstant(std::string_view name) {
   static const std::map<std::string_view, uint64_t> values = {
       {"width", 768},
-      {"vocabulary", 1000},
+      {"vocabulary", 4500},
       {"scale", std::bit_cast<uint64_t>(0.125)},
       {"epsilon", std::bit_cast<uint64_t>(1e-5)},
       {"layer", 3},
       {"heads", 6},
       {"head_width", 128},
       {"weight_stride", 0},
-      {"scratch_stride", 8000},
+      {"scratch_stride", 36032},
       {"columns", 768},
       {"outputs", 514},
       {"accumulate", 1},
@@ -41,13 +41,18 @@ inline uint64_t sampleConstant(std::string_view name) {
   return values.at(name);
 }
 
-/// Weight types differ in their formulas alone, which no kernel reads differently: where there are
-/// many of them, a plain and a quantised one stand for all.
+/// Types and functions differ in their formulas alone, which no kernel reads differently: where a
+/// family has many, a plain type, a quantised one and one function stand for all.
 inline bool isOneOfMany(std::string_view kernel) {
-  bool isTyped =
-      kernel.starts_with("linear.") || kernel.starts_with("embed.") || kernel.starts_with("norm_");
-  return isTyped && kernel.find(".bf16") == std::string_view::npos &&
-         kernel.find(".q4_k") == std::string_view::npos;
+  for (size_t dot = kernel.find('.'); dot != std::string_view::npos;) {
+    size_t next = kernel.find('.', dot + 1);
+    std::string_view part =
+        kernel.substr(dot + 1, next == std::string_view::npos ? next : next - dot - 1);
+    if (part != "bf16" && part != "q4_k" && part != "silu")
+      return true;
+    dot = next;
+  }
+  return false;
 }
 
 /// The most rows of a bucket that has `kernel`.

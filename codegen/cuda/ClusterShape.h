@@ -1,16 +1,16 @@
-// How attention of few rows is cut into blocks; read by the host, which launches it, and by the
-// kernel (AttentionSplit.cuh).
+// How work on one row is cut into the blocks of a cluster; read by the host, which launches it, and
+// by the kernels (AttentionSplit.cuh, SampleRow.cuh).
 #pragma once
 
 #include <cstdint>
 
 namespace strata::cuda {
 
-/// Blocks that share the tokens of one row and KV head, as a cluster where the architecture has
-/// clusters; else one block has them all.
-constexpr uint32_t attentionSplits = 8;
+/// Blocks of a cluster, as many as every architecture with clusters has; without, a block is alone.
+constexpr uint32_t clusterBlocks = 8;
 
-/// Query heads of a block, of the `group` that read one KV head: a divisor, as registers allow.
+/// Query heads of a block of attention, of the `group` that read one KV head: a divisor, as registers
+/// allow.
 constexpr uint32_t attentionHeads(uint64_t group) {
   uint32_t heads = group < 8 ? uint32_t(group) : 8;
   while (group % heads != 0)
