@@ -9,8 +9,8 @@ namespace strata::cuda {
 /// Blocks of a cluster, as many as every architecture with clusters has; without, a block is alone.
 constexpr uint32_t clusterBlocks = 8;
 
-/// Query heads of a block of attention, of the `group` that read one KV head: a divisor, as registers
-/// allow.
+/// Query heads of a block of attention, of the `group` that read one KV head: a divisor, as
+/// registers allow.
 constexpr uint32_t attentionHeads(uint64_t group) {
   uint32_t heads = group < 8 ? uint32_t(group) : 8;
   while (group % heads != 0)

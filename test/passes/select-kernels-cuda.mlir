@@ -19,8 +19,8 @@ strata.model @m attributes {family = "f", hidden = 16 : i64, layers = 1 : i64,
       // A block a row: the row's 16 elements are within one block's 1024.
       // CHECK: strata.invoke @cuda.copy_rows({{.*}} grid [20, 1] "receive"
       %1 = strata.layer decoder 0 (%x = %0) : (tensor<20x16xf32>) -> tensor<20x16xf32> {
-        // 10 outputs, four a block: 3 blocks; 20 rows, eight at a time: 3.
-        // CHECK: strata.invoke @cuda.linear.f32({{.*}} grid [3, 3]
+        // 10 outputs, two a block: 5 blocks; 20 rows, eight at a time: 3.
+        // CHECK: strata.invoke @cuda.linear.f32({{.*}} grid [5, 3]
         %l = strata.linear %x, @l0.w : tensor<20x16xf32> -> tensor<20x10xf32>
         // CHECK: strata.invoke @cuda.gated.silu({{.*}} grid [20, 1]
         %y = strata.gated silu %x, %x : tensor<20x16xf32>
