@@ -73,11 +73,13 @@ LaunchShape elementwise(const Launch &launch) {
 
 /// Blocks of a product of few rows (Matvec.cuh) with `outputs` weight rows in all, of which
 /// `together` make one output. A constant of 0 is refused by whoever reads the plan.
-LaunchShape matvec(const Launch &launch, uint64_t outputs, uint64_t together) {
+LaunchShape matvec(const Launch &launch, uint64_t outputs, uint64_t together, bool mayTile = true) {
   const WeightType &type = *findWeightType(launch.weightType);
-  uint64_t rowBytes = launch.constant("columns") / type.blockElements * type.blockBytes;
-  MatvecShape shape = matvecShape(rowBytes, outputs);
+  uint64_t columns = launch.constant("columns");
   uint64_t rows = std::min<uint64_t>(std::bit_ceil(launch.rows), matvecRows);
+  MatvecShape shape =
+      matvecShape(columns / type.blockElements * type.blockBytes, outputs,
+                  mayTile && usesMatrixUnits(launch.weightType == "bf16", columns, rows));
   return {.gridX = ceilDiv(outputs / together, uint64_t(shape.outputs / together)),
           .gridY = ceilDiv(launch.rows, rows),
           .threads = shape.threads,
@@ -103,7 +105,8 @@ LaunchShape normGated(const Launch &launch) {
 
 LaunchShape normQkv(const Launch &launch) {
   uint64_t heads = launch.constant("query_heads") + 2 * launch.constant("kv_heads");
-  return matvec(launch, heads * launch.constant("head_width"), 1);
+  uint64_t width = launch.constant("head_width");
+  return matvec(launch, heads * width, 1, width % 16 == 0);
 }
 
 LaunchShape clusterPerRow(const Launch &launch) {

@@ -3,8 +3,7 @@
 // BF16 has tiles for more (LinearTile.cuh).
 #pragma once
 
-#include "codegen/cuda/LinearTile.cuh"
-#include "codegen/cuda/Matvec.cuh"
+#include "codegen/cuda/MatvecTile.cuh"
 
 namespace strata {
 

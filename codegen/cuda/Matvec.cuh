@@ -49,6 +49,33 @@ template <uint32_t Count> inline void loadActivations(const float *from, float (
     *reinterpret_cast<float4 *>(values + i) = *reinterpret_cast<const float4 *>(from + i);
 }
 
+/// A result for each thread that is below outputs * rows: of output thread / rows and row thread %
+/// rows.
+struct MatvecResult {
+  float value;
+  float meanSquare; ///< Of the row, where it is normalised.
+};
+
+/// Sums the warps' parts in a fixed order: `Results` results, then each row's squares.
+template <uint32_t Columns, uint32_t Results, uint32_t Rows, bool IsNormed, uint32_t Warps,
+          uint32_t Values>
+inline MatvecResult joinParts(const float (&parts)[Warps][Values], float epsilon) {
+  MatvecResult result{};
+  if (threadIdx.x >= Results)
+    return result;
+#pragma unroll
+  for (uint32_t w = 0; w < Warps; ++w) {
+    result.value += parts[w][threadIdx.x];
+    if constexpr (IsNormed)
+      result.meanSquare += parts[w][Results + threadIdx.x % Rows];
+  }
+  if constexpr (IsNormed) {
+    result.meanSquare /= float(Columns);
+    result.value *= 1.0f / sqrtf(result.meanSquare + epsilon);
+  }
+  return result;
+}
+
 /// Of `Outputs` weight rows of type T and `Columns` columns with at most `Rows` activation rows.
 template <class T, uint32_t Columns, uint32_t Outputs, uint32_t Threads, uint32_t Rows,
           bool IsNormed>
@@ -56,11 +83,7 @@ class Matvec {
 public:
   static constexpr uint64_t rowBytes = uint64_t(Columns) / T::blockElements * T::blockBytes;
   static constexpr uint32_t results = Outputs * Rows;
-  /// A result for each thread that is below `results`: of output thread / Rows and row thread % Rows.
-  struct Result {
-    float value;
-    float meanSquare; ///< Of the row, where it is normalised.
-  };
+  using Result = MatvecResult;
 
   /// What precedes the wait. A row of nullptr stands for none and gives 0.
   void prefetch(const uint8_t *const (&weights)[Outputs]) {
@@ -202,35 +225,13 @@ private:
       }
     }
     __syncthreads();
-    Result result{};
-    if (threadIdx.x >= results)
-      return result;
-#pragma unroll
-    for (uint32_t w = 0; w < warps; ++w) {
-      result.value += parts[w][threadIdx.x];
-      if constexpr (IsNormed)
-        result.meanSquare += parts[w][results + threadIdx.x % Rows];
-    }
-    if constexpr (IsNormed) {
-      result.meanSquare /= float(Columns);
-      result.value *= 1.0f / sqrtf(result.meanSquare + epsilon);
-    }
-    return result;
+    return joinParts<Columns, results, Rows, IsNormed>(parts, epsilon);
   }
 
   const uint8_t *weights_[Outputs];
   uint4 loaded_[isPacked ? Outputs : 1][isPacked ? atOnce : 1];
   float sums_[Outputs][Rows] = {};
   float squares_[Rows] = {};
-};
-
-/// The Matvec of kernel constants K.
-template <class T, class K, uint64_t AllOutputs, bool IsNormed> struct MatvecOf {
-  static constexpr cuda::MatvecShape shape =
-      cuda::matvecShape(K::columns / T::blockElements * T::blockBytes, AllOutputs);
-  static_assert(shape.threads == K::threads);
-  static constexpr uint32_t outputs = shape.outputs;
-  using type = Matvec<T, K::columns, outputs, K::threads, K::rows, IsNormed>;
 };
 
 /// Where a row that is normalised is not finite, its sequence's nonfinite_layer falls to `layer`:

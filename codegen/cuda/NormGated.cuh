@@ -3,7 +3,7 @@
 #pragma once
 
 #include "codegen/cuda/Elementwise.cuh"
-#include "codegen/cuda/Matvec.cuh"
+#include "codegen/cuda/MatvecTile.cuh"
 
 namespace strata {
 

@@ -5,7 +5,7 @@
 // of one head.
 #pragma once
 
-#include "codegen/cuda/Matvec.cuh"
+#include "codegen/cuda/MatvecTile.cuh"
 #include "codegen/cuda/State.cuh"
 
 namespace strata {
@@ -39,7 +39,7 @@ inline void normQkv(const Slots<28> &slots) {
   };
   admitSuccessor();
   constexpr uint64_t heads = K::query_heads + 2 * K::kv_heads;
-  using Of = MatvecOf<T, K, heads * K::head_width, true>;
+  using Of = MatvecOf<T, K, heads * K::head_width, true, K::head_width % 16 == 0>;
   constexpr uint32_t half = Of::outputs / 2, blocksPerHead = K::head_width / Of::outputs;
   static_assert(K::head_width % Of::outputs == 0);
   uint32_t head = blockIdx.x / blocksPerHead, firstPair = blockIdx.x % blocksPerHead * half;

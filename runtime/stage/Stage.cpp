@@ -130,14 +130,12 @@ Status Stage::placeWeights(std::optional<uint64_t> seed) {
   return {};
 }
 
-// Memory of a GPU is filled with pieces of the weight's beginning: the host would take minutes for
+// Filled with pieces of its beginning, on every kind of device: the host would take minutes to draw
 // all of a large model.
 Status Stage::placeUnstoredWeight(const fb::Weight &weight, uint64_t seed, bool isNegative,
                                   std::byte *to) {
   if (const auto *content = weight.content())
     return device_.write(to, std::as_bytes(std::span(content->data(), content->size())));
-  if (device_.sharesHostMemory())
-    return fillRandomWeight(weight, seed, isNegative, {to, weight.bytes()});
   constexpr uint64_t pieceBytes = 16 << 20;
   uint64_t block = findWeightType(text(weight.type()))->blockBytes;
   std::vector<std::byte> piece(std::min(weight.bytes(), pieceBytes / block * block));

@@ -28,10 +28,8 @@ struct Options {
   uint32_t batch = 1;
   uint32_t repeat = 5;
   EngineFlags engine;
-  uint64_t randomWeightsSeed = 0;
   CLI::Option *promptOption = nullptr;
   CLI::Option *generateOption = nullptr;
-  CLI::Option *randomWeightsOption = nullptr;
   bool json = false;
 };
 
@@ -125,8 +123,6 @@ Status bench(Options options) {
   uint64_t tokens = uint64_t(std::max(options.prompt, options.generate)) + 1;
   EngineOptions engineOptions{.sequences = options.batch, .kvTokens = tokens * options.batch};
   options.engine.apply(engineOptions);
-  if (options.randomWeightsOption->count() > 0)
-    engineOptions.randomWeightsSeed = options.randomWeightsSeed;
   STRATA_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
                           Engine::create(options.plan, engineOptions));
 
@@ -214,9 +210,6 @@ Action addBench(CLI::App &command) {
   command.add_option("--repeat", options->repeat, "Measurements, after one that warms up")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
-  options->randomWeightsOption = command.add_option("--random-weights", options->randomWeightsSeed,
-                                                    "Fill a plan without weights from this seed");
-  options->randomWeightsOption->check(wholeNumber);
   options->engine.addTo(command);
   command.add_flag("--json", options->json, "Print one JSON object");
   return [options] { return bench(*options); };

@@ -1,5 +1,7 @@
 #include "tools/run/EngineFlags.h"
 
+#include "tools/run/OptionChecks.h"
+
 namespace strata::run {
 
 void EngineFlags::addTo(CLI::App &command) {
@@ -11,12 +13,18 @@ void EngineFlags::addTo(CLI::App &command) {
       ->delimiter(',');
   command.add_flag("--no-graphs", noGraphs,
                    "Launch a GPU's kernels one by one: slower, and an error names its op");
+  randomWeights = command
+                      .add_option("--random-weights", randomWeightsSeed,
+                                  "Fill a plan without weights from this seed")
+                      ->check(wholeNumber);
 }
 
 void EngineFlags::apply(EngineOptions &options) const {
   options.threads = threads;
   options.devices = devices;
   options.useGraphs = !noGraphs;
+  if (randomWeights->count() > 0)
+    options.randomWeightsSeed = randomWeightsSeed;
 }
 
 } // namespace strata::run

@@ -15,6 +15,8 @@ struct EngineFlags {
   uint32_t threads = 0;
   std::vector<std::string> devices;
   bool noGraphs = false;
+  uint64_t randomWeightsSeed = 0;
+  const CLI::Option *randomWeights = nullptr; ///< Whether the seed was given.
 
   void addTo(CLI::App &command);
   /// Sets what was asked for.

@@ -15,6 +15,9 @@ TEST_P(CudaCompile, EveryKernel) {
   std::vector<Specialisation> all = {sampleSpecialisation("linear.bf16", 20, features),
                                      sampleSpecialisation("linear.bf16", 200, features),
                                      sampleSpecialisation("attention.bf16.f16", 20, features)};
+  for (const char *kernel :
+       {"linear.bf16", "norm_linear.bf16", "norm_gated.silu.bf16", "norm_qkv.bf16.bf16.bf16"})
+    all.push_back(sampleSpecialisation(kernel, 8, features)); // on matrix units
   for (const std::string &kernel : kernelNames())
     if (!isOneOfMany(kernel) || (GetParam() == &cudaSm90 && !kernel.starts_with("norm_") &&
                                  !kernel.starts_with("attention")))

@@ -43,8 +43,12 @@ TEST(CudaKernelTable, GridsCoverTheBucket) {
   LaunchShape many = shapeOf("linear.q8_0", 21);
   EXPECT_EQ(many.gridY, 3u); // eight rows a block
   EXPECT_EQ(many.rows, 8u);
-  EXPECT_EQ(shapeOf("norm_gated.silu.q4_k", 5).gridX, 514u); // one gate and one up a block
-  EXPECT_EQ(shapeOf("norm_qkv.bf16.f16.f16", 8).gridX, 20 * 128u / 2); // 12 + 2 * 4 heads
+  EXPECT_EQ(shapeOf("norm_gated.silu.q4_k", 5).gridX, 514u);          // one gate and one up a block
+  EXPECT_EQ(shapeOf("norm_qkv.f16.f16.f16", 8).gridX, 20 * 128u / 2); // 12 + 2 * 4 heads
+  // Matrix units from three rows on; of fewer than 3200 outputs eight a block.
+  EXPECT_EQ(shapeOf("norm_qkv.bf16.f16.f16", 8).gridX, 20 * 128u / 8);
+  EXPECT_EQ(shapeOf("norm_gated.silu.bf16", 3).gridX, 129u);
+  EXPECT_EQ(shapeOf("norm_gated.silu.bf16", 2).gridX, 514u);
 }
 
 TEST(CudaKernelTable, FewRowsShareOutTheirTokens) {
@@ -74,7 +78,7 @@ TEST(CudaKernelTable, HeadsOfABlockDivideTheirGroup) {
 TEST(CudaKernelTable, ABlockHasMostThreadsWhereRowsAreLong) {
   for (uint64_t rowBytes : {16, 1000, 4096, 8192, 28672, 1 << 20})
     for (uint64_t outputs : {1, 2048, 4095, 4096, 128256}) {
-      MatvecShape shape = matvecShape(rowBytes, outputs);
+      MatvecShape shape = matvecShape(rowBytes, outputs, false);
       EXPECT_EQ(shape.outputs, outputs < 4096 ? 2u : 4u);
       EXPECT_LE(shape.threads, 64 * shape.outputs);
       EXPECT_GE(shape.threads, 32u);
