@@ -11,7 +11,10 @@ const CudaTarget cudaSm90 = {
     .flopsPerSecond = 788e12,
     .multiprocessors = 132,
     .sharedBytesPerBlock = 227 * 1024,
-    .features = {.dependentLaunch = true, .clusters = true, .bulkCopy = true, .warpgroupMatrix = true},
+    .features = {.dependentLaunch = true,
+                 .clusters = true,
+                 .bulkCopy = true,
+                 .warpgroupMatrix = true},
     .caps = {},
 };
 
