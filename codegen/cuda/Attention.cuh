@@ -1,5 +1,5 @@
-// attention.<K>.<V>: causal attention of each row over its own sequence's blocks. For few rows
-// AttentionSplit.cuh.
+// attention.<K>.<V> and attention_latent.<K>.<V>: causal attention of each row over its own
+// sequence's blocks. For few rows AttentionSplit.cuh.
 //
 // One block is one query head of one row; its four warps take the visible tokens in turns of 32,
 // each with a running maximum and sum (online softmax), and join at the end. Bound by the bytes of K
@@ -31,13 +31,15 @@ template <class T, uint32_t Width> inline float dotKey(const float *query, const
   return score;
 }
 
-template <class KeyType, class ValueType, class K>
+/// With `IsLatent` a key is the value followed by the key component, and so is a query head.
+template <class KeyType, class ValueType, class K, bool IsLatent>
 inline void attentionWhole(const Slots<16> &slots) {
   enum { Q, Keys, Values, Y, BlockTable, RowSequence, RowPosition };
   constexpr uint32_t warps = K::threads / warpThreads;
   // A lane keeps every 32nd element of the weighted sum of values.
   constexpr uint32_t kept = (K::value_width + warpThreads - 1) / warpThreads;
-  __shared__ float query[K::key_width];
+  constexpr uint32_t queryWidth = K::key_width + (IsLatent ? K::value_width : 0);
+  __shared__ float query[queryWidth];
   __shared__ float sums[warps][kept * warpThreads];
   __shared__ float highests[warps], totals[warps];
 
@@ -49,10 +51,10 @@ inline void attentionWhole(const Slots<16> &slots) {
   auto position = uint64_t(slots.pointer<const int32_t>(RowPosition)[row]);
   auto sequence = uint64_t(slots.pointer<const int32_t>(RowSequence)[row]);
   auto *table = slots.pointer<const int32_t>(BlockTable) + sequence * K::max_blocks;
-  const float *q = slots.pointer<const float>(Q) + (row * K::query_heads + head) * K::key_width;
+  const float *q = slots.pointer<const float>(Q) + (row * K::query_heads + head) * queryWidth;
   float *y = slots.pointer<float>(Y) + (row * K::query_heads + head) * K::value_width;
   uint32_t lane = threadIdx.x % warpThreads, warp = threadIdx.x / warpThreads;
-  for (uint32_t i = threadIdx.x; i < K::key_width; i += K::threads)
+  for (uint32_t i = threadIdx.x; i < queryWidth; i += K::threads)
     query[i] = q[i] * real(K::scale);
   __syncthreads();
 
@@ -71,7 +73,9 @@ inline void attentionWhole(const Slots<16> &slots) {
                            place * K::key_width * KeyType::blockBytes;
       value = slots.pointer<const uint8_t>(Values) + block +
               place * K::value_width * ValueType::blockBytes;
-      score = dotKey<KeyType, K::key_width>(query, key);
+      score = dotKey<KeyType, K::key_width>(query + (queryWidth - K::key_width), key);
+      if constexpr (IsLatent)
+        score += dotKey<ValueType, K::value_width>(query, value);
     }
     float newHighest = fmaxf(highest, warpMaximum(score));
     float correction = expf(highest - newHighest), weight = expf(score - newHighest);
@@ -126,7 +130,12 @@ template <class KeyType, class ValueType, class K> inline void attention(const S
   if constexpr (K::rows > 0) // the launch shape's choice
     attentionSplit<KeyType, ValueType, K>(slots);
   else
-    attentionWhole<KeyType, ValueType, K>(slots);
+    attentionWhole<KeyType, ValueType, K, false>(slots);
+}
+
+template <class KeyType, class ValueType, class K>
+inline void attentionLatent(const Slots<16> &slots) {
+  attentionWhole<KeyType, ValueType, K, true>(slots);
 }
 
 } // namespace strata

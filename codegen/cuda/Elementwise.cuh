@@ -1,4 +1,4 @@
-// gated, activation, add, copy_rows and gather_rows: one pass over each row, bound by memory.
+// gated, activation, row_gated, add, copy_rows and gather_rows: one pass over each row, bound by memory.
 #pragma once
 
 #include "codegen/cuda/Kernel.cuh"
@@ -51,6 +51,14 @@ template <class Function, class K> inline void activation(const Slots<3> &slots)
   auto *x = slots.pointer<const float>(X);
   float *y = slots.pointer<float>(Y);
   forEachOfRow<K>(slots.valid, [&](uint64_t i) { y[i] = Function::apply(x[i]); });
+}
+
+template <class Function, class K> inline void rowGated(const Slots<4> &slots) {
+  enum { Gate, X, Y };
+  auto *gate = slots.pointer<const float>(Gate), *x = slots.pointer<const float>(X);
+  float *y = slots.pointer<float>(Y);
+  forEachOfRow<K>(slots.valid,
+                  [&](uint64_t i) { y[i] = Function::apply(gate[i / K::width]) * x[i]; });
 }
 
 template <class K> inline void add(const Slots<4> &slots) {

@@ -25,6 +25,8 @@ enum class Suffix {
   StateTypes,
   GatedFunction,
   Function,
+  RowGatedFunction,
+  GateFunction,
   GatedFunctionWeightType,
   WeightTypeStateTypes, ///< K and V of one type.
 };
@@ -114,6 +116,40 @@ LaunchShape clusterPerRow(const Launch &launch) {
   return {.gridX = launch.rows, .gridY = blocks, .clusterY = blocks, .threads = 1024};
 }
 
+/// A warp an output, of `rows` rows.
+LaunchShape warpPerOutput(uint64_t rows, const Launch &launch) {
+  return {.gridX = rows, .gridY = ceilDiv(launch.constant("outputs"), uint64_t(8)), .threads = 256};
+}
+
+LaunchShape expertDown(const Launch &launch) { return warpPerOutput(launch.rows, launch); }
+
+/// For every choice of an expert of the command.
+LaunchShape expertUp(const Launch &launch) {
+  uint64_t choices = std::min(launch.constant("used"), launch.constant("count"));
+  return warpPerOutput(launch.rows * choices, launch);
+}
+
+LaunchShape oneBlock(const Launch &) { return {.threads = 512}; }
+
+LaunchShape blockPerHead(const Launch &launch) {
+  return {.gridX = launch.rows, .gridY = launch.constant("heads"), .threads = 256};
+}
+
+LaunchShape blockPerQueryHead(const Launch &launch) {
+  return {.gridX = launch.rows, .gridY = launch.constant("query_heads"), .threads = 128};
+}
+
+LaunchShape warpPerRow(const Launch &launch) { return {.gridX = launch.rows, .threads = warp}; }
+
+LaunchShape threadPerChannel(const Launch &launch) {
+  return {.gridX = ceilDiv(launch.constant("width"), uint64_t(128)), .threads = 128};
+}
+
+LaunchShape warpPerStateRow(const Launch &launch) {
+  return {
+      .gridX = launch.constant("heads"), .gridY = launch.constant("head_width"), .threads = warp};
+}
+
 constexpr Family families[] = {
     {"embed", "Embed.cuh", Suffix::WeightType, blockPerRow},
     {"rms_norm", "Norm.cuh", Suffix::None, blockPerRow},
@@ -125,16 +161,27 @@ constexpr Family families[] = {
     {"rope", "Rope.cuh", Suffix::None, blockPerRow},
     {"kv_write", "State.cuh", Suffix::StateType, blockPerRow},
     {"attention", "Attention.cuh", Suffix::StateTypes, attention},
+    {"attention_latent", "Attention.cuh", Suffix::StateTypes, blockPerQueryHead},
+    {"head_linear", "HeadLinear.cuh", Suffix::WeightType, blockPerHead},
     {"gated", "Elementwise.cuh", Suffix::GatedFunction, elementwise},
     {"activation", "Elementwise.cuh", Suffix::Function, elementwise},
     {"add", "Elementwise.cuh", Suffix::None, elementwise},
     {"copy_rows", "Elementwise.cuh", Suffix::None, elementwise},
     {"gather_rows", "Elementwise.cuh", Suffix::None, elementwise},
+    {"row_gated", "Elementwise.cuh", Suffix::RowGatedFunction, elementwise},
+    {"router", "Router.cuh", Suffix::GateFunction, warpPerRow},
+    {"expert_lists", "Experts.cuh", Suffix::None, oneBlock},
+    {"expert_up", "Experts.cuh", Suffix::WeightType, expertUp},
+    {"expert_down", "Experts.cuh", Suffix::WeightType, expertDown},
+    {"conv", "Recurrent.cuh", Suffix::None, threadPerChannel},
+    {"ssm_scan", "Recurrent.cuh", Suffix::None, warpPerStateRow},
     {"sample", "Sample.cuh", Suffix::None, clusterPerRow},
 };
 
 constexpr std::string_view stateTypes[] = {"f32", "f16", "bf16"};
 constexpr std::string_view gatedFunctions[] = {"silu", "gelu_tanh"};
+constexpr std::string_view rowGatedFunctions[] = {"sigmoid"};
+constexpr std::string_view gateFunctions[] = {"softmax", "sigmoid"};
 constexpr std::string_view functions[] = {"silu", "gelu_tanh", "relu2", "sigmoid"};
 
 template <class List> struct NamesOf;
@@ -169,6 +216,10 @@ std::vector<std::string> suffixes(Suffix suffix) {
     return all(gatedFunctions);
   case Suffix::Function:
     return all(functions);
+  case Suffix::RowGatedFunction:
+    return all(rowGatedFunctions);
+  case Suffix::GateFunction:
+    return all(gateFunctions);
   case Suffix::StateTypes:
     return pairs(all(stateTypes), all(stateTypes));
   case Suffix::GatedFunctionWeightType:
@@ -267,8 +318,10 @@ std::string templateArguments(std::string_view kernel) {
   std::string arguments;
   for (uint32_t i = 1; !partOf(kernel, i).empty(); ++i) {
     std::string_view part = partOf(kernel, i);
-    bool isFunction =
-        std::find(std::begin(functions), std::end(functions), part) != std::end(functions);
+    auto isAmong = [&](auto &names) {
+      return std::find(std::begin(names), std::end(names), part) != std::end(names);
+    };
+    bool isFunction = isAmong(functions) || isAmong(gateFunctions);
     arguments += "strata::" + (isFunction ? camelCase(part) : typeName(part)) + ", ";
   }
   return arguments;

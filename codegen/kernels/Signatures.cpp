@@ -274,12 +274,17 @@ constexpr SlotSpec rowGated[] = {
 // name's function of all logits. With several groups, only experts of the `groups_used` groups with
 // the largest sum of their `group_top` best are candidates.
 constexpr SlotSpec router[] = {
-    {"logits", Buffer, R},      {"bias", Weight, R, true}, // F32 [experts]
-    {"y", Buffer, W},                                      // F32 [rows][2 * used]
-    {"scratch", Scratch, RW},   {"scratch_stride", Constant, N},
-    {"experts", Constant, N},   {"used", Constant, N},
-    {"groups", Constant, N},    {"groups_used", Constant, N},
-    {"group_top", Constant, N}, {"normalise", Constant, N},
+    {"logits", Buffer, R},
+    {"bias", Weight, R, true}, // F32 [experts]
+    {"y", Buffer, W},          // F32 [rows][2 * used]
+    {"scratch", Scratch, RW, true},
+    {"scratch_stride", Constant, N},
+    {"experts", Constant, N},
+    {"used", Constant, N},
+    {"groups", Constant, N},
+    {"groups_used", Constant, N},
+    {"group_top", Constant, N},
+    {"normalise", Constant, N},
     {"least_sum", Constant, N}, // F64 bits
     {"scale", Constant, N},     // F64 bits
 };
@@ -302,7 +307,7 @@ constexpr SlotSpec expertUp[] = {
     {"labels", Weight, R, true}, // F32 [experts], whole numbers
     {"y", Buffer, RW},
     {"valid_rows", Step, R},
-    {"scratch", Scratch, RW},
+    {"scratch", Scratch, RW, true},
     {"scratch_stride", Constant, N},
     {"columns", Constant, N},
     {"outputs", Constant, N},
@@ -321,11 +326,11 @@ constexpr SlotSpec expertUp[] = {
 // as zeros unless it accumulates. y has rows of row_width; expert e adds at labels[e] * outputs, or
 // at 0.
 constexpr SlotSpec expertDown[] = {
-    {"x", Buffer, R},           {"lists", Buffer, R},        {"weight", Weight, R},
-    {"expert_slot", Weight, R}, {"labels", Weight, R, true}, {"y", Buffer, RW},
-    {"valid_rows", Step, R},    {"scratch", Scratch, RW},    {"scratch_stride", Constant, N},
-    {"columns", Constant, N},   {"outputs", Constant, N},    {"row_width", Constant, N},
-    {"experts", Constant, N},   {"used", Constant, N},       {"first", Constant, N},
+    {"x", Buffer, R},           {"lists", Buffer, R},           {"weight", Weight, R},
+    {"expert_slot", Weight, R}, {"labels", Weight, R, true},    {"y", Buffer, RW},
+    {"valid_rows", Step, R},    {"scratch", Scratch, RW, true}, {"scratch_stride", Constant, N},
+    {"columns", Constant, N},   {"outputs", Constant, N},       {"row_width", Constant, N},
+    {"experts", Constant, N},   {"used", Constant, N},          {"first", Constant, N},
     {"count", Constant, N},     {"accumulate", Constant, N},
 };
 
@@ -368,7 +373,7 @@ constexpr SlotSpec headLinear[] = {
     {"weight", Weight, R}, // [heads][weight_rows][columns] of the name's type
     {"y", Buffer, W},
     {"valid_rows", Step, R},
-    {"scratch", Scratch, RW},
+    {"scratch", Scratch, RW, true},
     {"scratch_stride", Constant, N},
     {"heads", Constant, N},
     {"weight_rows", Constant, N},

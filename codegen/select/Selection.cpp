@@ -130,7 +130,7 @@ public:
         .weight("weight", linear.getWeightAttr())
         .buffer("y", 1)
         .step("valid_rows")
-        .scratch(cpu::scratchBytes(s.kernel, static_cast<uint64_t>(weight.getDimSize(2))))
+        .scratch(where.library.scratchBytes(s.kernel, static_cast<uint64_t>(weight.getDimSize(2))))
         .integer("heads", weight.getDimSize(0))
         .integer("weight_rows", weight.getDimSize(1))
         .integer("columns", weight.getDimSize(2))
@@ -220,7 +220,7 @@ public:
         .buffer("logits", 0)
         .optionalWeight("bias", router.getBiasAttr())
         .buffer("y", 1)
-        .scratch(cpu::scratchBytes(s.kernel, static_cast<uint64_t>(experts)))
+        .scratch(where.library.scratchBytes(s.kernel, static_cast<uint64_t>(experts)))
         .integer("experts", experts)
         .integer("used", router.getUsed())
         .integer("groups", router.getGroups())
@@ -385,7 +385,7 @@ private:
         .optionalWeight("labels", expert.getLabelsAttr())
         .buffer("y", 2)
         .step("valid_rows")
-        .scratch(cpu::scratchBytes(s.kernel, static_cast<uint64_t>(weight.getDimSize(2))))
+        .scratch(where.library.scratchBytes(s.kernel, static_cast<uint64_t>(weight.getDimSize(2))))
         .integer("columns", weight.getDimSize(2))
         .integer("outputs", weight.getDimSize(1))
         .integer("row_width", widthOf(rowsOfWidth))
@@ -411,8 +411,11 @@ void setGrid(Selection &selection, const KernelLibrary &library) {
     auto value = slot ? dyn_cast<IntegerAttr>(slot.getValue()) : IntegerAttr();
     return value ? static_cast<uint64_t>(value.getInt()) : 0;
   };
-  // The rows of the bucket stand in the types; a gather makes fewer than it reads.
-  bool byResult = selection.inputs.empty() || selection.kernel == "gather_rows";
+  // The rows of the bucket stand in the types; a gather makes fewer than it reads, and experts make
+  // more inside.
+  StringRef kernel = selection.kernel;
+  bool byResult =
+      selection.inputs.empty() || kernel == "gather_rows" || kernel.starts_with("expert_down.");
   auto rows =
       cast<RankedTensorType>(byResult ? selection.result : selection.inputs.front().getType());
   cuda::LaunchShape shape =

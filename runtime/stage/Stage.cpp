@@ -224,10 +224,13 @@ Status Stage::prepareForward(const fb::Forward &forward, const Options &options)
 Result<uint64_t> Stage::validRows(const fb::Command &command) const {
   bool isHead = command.items()->head_row() != 0;
   if (command.items()->row() == 0 && !isHead) { // all rows, counted by a slot of the kernel's
+    auto counts = [](std::string_view slot) {
+      return slot == "valid_rows" || slot == "valid_sequences";
+    };
     const KernelSignature &signature =
         *findSignature(text(plan_->kernels()->Get(command.kernel())->name()));
     for (uint32_t i = 0; i < signature.slots.size(); ++i)
-      if (signature.slots[i].name == "valid_rows")
+      if (counts(signature.slots[i].name))
         return reinterpret_cast<uint64_t>(memory_.step.data()) + command.slots()->Get(i)->offset();
     return makeError(StatusCode::InvalidData, "command '{}' has no rows", text(command.op()));
   }

@@ -238,6 +238,21 @@ class WithoutWeights(Files):
                 check("strata-run", "bench", plan, *flags)
 
 
+class OnAGpu(Files):
+    def test_plans_are_made_and_loaded(self):
+        """Every op has a kernel there, and the loader's checks of its slots and grids pass."""
+        for name in ("nemotron-latent", "deepseek"):
+            with self.subTest(name):
+                path, _ = self.written(name)
+                plan = self.path(f"{name}.cuda.strata")
+                target = ("--devices", "cuda:sm_90", "--buckets", "r3s2")
+                done = run("strata-compile", path, "-o", plan, *OPTIONS, *target, timeout=300)
+                if "compiles no code for cuda" in done.stderr:
+                    self.skipTest("strata-compile was built without CUDA")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                check("strata-run", "verify", plan)
+
+
 class Conversion(EndToEnd):
     def test_further_token_layers_are_left_out(self):
         """Their tensors are skipped, which is said."""

@@ -75,14 +75,71 @@ struct Invocation {
       rest = rest.substr(rest.find('.') + 1);
     return rest.substr(0, rest.find('.'));
   }
+  bool slotState() const { return signature->family == "conv" || signature->family == "ssm_scan"; }
+  bool keepsFloats(const SlotSpec &slot) const {
+    return slot.kind == fb::SlotKind::State && slotState();
+  }
   uint64_t constant(std::string_view name) const { return sampleConstant(name); }
   Bytes content(const SlotSpec &slot) const;
   Bytes buffer(std::string_view name) const;
+  Bytes routingOrLists(std::string_view name) const;
+  Bytes expertLists() const;
+  Bytes weight(std::string_view name) const;
   Bytes field(std::string_view name) const;
 };
 
+/// Every row's choices, each expert at most once; or room for the lists.
+Bytes Invocation::routingOrLists(std::string_view name) const {
+  uint64_t experts = constant("experts"), used = constant("used");
+  if (name == "lists")
+    return Bytes((2 + 2 * experts + 2 * rows * used) * sizeof(uint32_t));
+  std::vector<float> routing;
+  for (uint64_t row = 0; row < rows; ++row) {
+    uint64_t first = random() % experts;
+    for (uint64_t i = 0; i < used; ++i)
+      routing.push_back(float((first + 5 * i) % experts));
+    for (uint64_t i = 0; i < used; ++i)
+      routing.push_back(normal());
+  }
+  return bytesOf(routing);
+}
+
+/// The lists that the CPU's kernel makes of such choices.
+Bytes Invocation::expertLists() const {
+  Bytes routing = routingOrLists("routing"), lists = routingOrLists("lists");
+  auto count = uint32_t(valid);
+  auto address = [](const void *of) { return reinterpret_cast<uint64_t>(of); };
+  uint64_t slots[] = {address(routing.data()), address(lists.data()), address(&count),
+                      constant("experts"), constant("used")};
+  cpu::findKernel("expert_lists", cpu::Isa::X86_64_v3)(slots, 0, 1, 0);
+  return lists;
+}
+
 Bytes Invocation::buffer(std::string_view name) const {
   std::string_view family = signature->family;
+  if (name == "lists" || name == "routing")
+    return name == "lists" && family != "expert_lists" ? expertLists() : routingOrLists(name);
+  if (family.starts_with("expert_"))
+    return floats((family == "expert_up") == (name == "x")
+                      ? rows * constant("row_width")
+                      : rows * constant("used") * constant(name == "x" ? "columns" : "outputs"));
+  if (family == "router")
+    return floats(rows * (name == "y" ? 2 * constant("used") : constant("experts")));
+  if (family == "row_gated" && name == "gate")
+    return floats(rows);
+  if (family == "ssm_scan" && name != "dt")
+    return floats(rows * (constant("heads") * constant("head_width") +
+                          (name == "x" ? 2 * constant("groups") * constant("state_width") : 0)));
+  if (family == "ssm_scan")
+    return floats(rows * constant("heads"));
+  if (family == "head_linear")
+    return floats(rows * constant("heads") *
+                  (constant(name == "x" ? "columns" : "weight_rows") + constant("tail")));
+  if (family == "attention_latent" && name == "q")
+    return floats(rows * constant("query_heads") *
+                  (constant("key_width") + constant("value_width")));
+  if (family == "attention_latent")
+    return floats(rows * constant("query_heads") * constant("value_width"));
   if (family == "norm_qkv" && name == "y")
     return floats(rows * constant("query_heads") * constant("head_width"));
   if (family == "linear" || family.starts_with("norm_"))
@@ -120,6 +177,10 @@ Bytes Invocation::field(std::string_view name) const {
     return fill(rows, [&](uint64_t i) { return i * sequences / rows; });
   if (name == "row_position")
     return fill(rows, [](uint64_t i) { return 17 * i % 143; }); // each once
+  if (name == "query_start")
+    return fill(sequences + 1, [&](uint64_t i) { return std::min(valid, rows * i / sequences); });
+  if (name == "valid_sequences")
+    return fill(1, [](uint64_t) { return sequences; });
   if (name == "head_row")
     return fill(rows, [&](uint64_t i) { return rows - 1 - i; });
   if (name == "sequence_slot")
@@ -168,29 +229,52 @@ Bytes Invocation::field(std::string_view name) const {
   return fill(rows * 20, [](uint64_t) { return 77; }); // results, a report of twenty at most
 }
 
+Bytes Invocation::weight(std::string_view name) const {
+  std::string_view family = signature->family;
+  uint64_t experts = constant("experts");
+  if (name == "table")
+    return weights(part(1), constant("vocabulary"), constant("width"));
+  if (name == "expert_slot" || name == "labels") {
+    std::vector<float> numbers;
+    for (uint64_t e = 0; e < experts; ++e)
+      numbers.push_back(float(name == "labels" ? e % 2 : (5 * e + 1) % experts));
+    return bytesOf(numbers);
+  }
+  bool isGated = family == "norm_gated", isQkv = family == "norm_qkv";
+  bool isLinear = family == "linear" || family == "norm_linear";
+  if ((name == "weight" && isLinear) || (isGated && name != "norm"))
+    return weights(part(isGated ? 2 : 1), constant("outputs"), constant("columns"));
+  uint64_t width =
+      constant(name.starts_with("q_") ? "query_heads" : "kv_heads") * constant("head_width");
+  if (isQkv && name.ends_with("_weight"))
+    return weights(part(1), width, constant("columns"));
+  if (name == "weight" && family.starts_with("expert_"))
+    return weights(part(1), experts * constant("outputs"), constant("columns"));
+  if (name == "weight" && family == "head_linear")
+    return weights(part(1), constant("heads") * constant("weight_rows"), constant("columns"));
+  if (name == "weight" && family == "conv")
+    return floats(constant("width") * constant("taps"));
+  if (name == "a") { // below 0
+    Bytes rates = floats(constant("heads"));
+    for (size_t sign = 3; sign < rates.size(); sign += sizeof(float))
+      rates[sign] |= std::byte{0x80};
+    return rates;
+  }
+  return floats(isQkv && name.ends_with("_bias") ? width
+                : name == "bias" && isLinear     ? constant("outputs")
+                                                 : 768);
+}
+
 Bytes Invocation::content(const SlotSpec &slot) const {
   using enum fb::SlotKind;
   switch (slot.kind) {
   case Buffer:
     return buffer(slot.name);
-  case Weight: {
-    bool isGated = signature->family == "norm_gated", isQkv = signature->family == "norm_qkv";
-    bool isLinear = signature->family == "linear" || signature->family == "norm_linear";
-    if ((slot.name == "weight" && isLinear) || (isGated && slot.name != "norm"))
-      return weights(part(isGated ? 2 : 1), constant("outputs"), constant("columns"));
-    uint64_t width =
-        constant(slot.name.starts_with("q_") ? "query_heads" : "kv_heads") * constant("head_width");
-    if (isQkv && slot.name.ends_with("_weight"))
-      return weights(part(1), width, constant("columns"));
-    if (slot.name == "table")
-      return weights(part(1), constant("vocabulary"), constant("width"));
-    return floats(isQkv && slot.name.ends_with("_bias") ? width
-                  : slot.name == "bias"                 ? constant("outputs")
-                                                        : 768);
-  }
+  case Weight:
+    return weight(slot.name);
   case State: {
     bool isQkv = signature->family == "norm_qkv";
-    std::string type = part((slot.name == "v" ? 2 : 1) + (isQkv ? 1 : 0));
+    std::string type = slotState() ? "f32" : part((slot.name == "v" ? 2 : 1) + (isQkv ? 1 : 0));
     return weights(type, poolBlocks * constant("block_stride") / findWeightType(type)->blockBytes,
                    1);
   }
@@ -217,9 +301,9 @@ void callCpu(const Invocation &invocation, const std::string &kernel, const Over
     auto found = overrides.find(name);
     return found != overrides.end() ? found->second : sampleConstant(name);
   };
-  uint64_t width = signature.family == "linear"   ? constant("columns")
-                   : signature.family == "sample" ? constant("vocabulary")
-                                                  : 0;
+  uint64_t width = constant(signature.family == "sample"   ? "vocabulary"
+                            : signature.family == "router" ? "experts"
+                                                           : "columns");
   Bytes scratch(cpu::scratchBytes(kernel, width) + 64);
   std::vector<uint64_t> slots;
   for (const SlotSpec &slot : signature.slots) {
@@ -241,10 +325,20 @@ void callCpu(const Invocation &invocation, const std::string &kernel, const Over
       FAIL() << kernel << " has no " << slot.name;
   }
   uint64_t items = invocation.valid;
-  if (signature.family == "attention")
+  std::string_view family = signature.family;
+  uint64_t tiles = ceilDiv(constant("outputs"), uint64_t(linearItemOutputs));
+  if (family.starts_with("attention"))
     items *= constant("query_heads");
-  if (signature.family == "linear")
-    items = ceilDiv(constant("outputs"), uint64_t(linearItemOutputs));
+  if (family == "linear" || family == "expert_down")
+    items = tiles;
+  if (family == "expert_up")
+    items = tiles * constant("count");
+  if (family == "expert_lists")
+    items = 1;
+  if (family == "conv")
+    items = ceilDiv(constant("width"), uint64_t(cpu::convChannels));
+  if (family == "ssm_scan" || family == "head_linear")
+    items = constant("heads");
   function(slots.data(), 0, uint32_t(items), 0);
 }
 
@@ -297,11 +391,11 @@ void runOnCpu(Invocation &invocation) {
           {{"x", addressOf(value)}, {"state", memory("v")}, {"width", kvWidth}});
 }
 
-/// Fused kernels have all weight types through linear's code: some stand for all.
+/// Of kernels that take weight types as linear does, some stand for all.
 std::vector<std::string> kernels() {
   std::vector<std::string> names;
   for (std::string &name : kernelNames())
-    if (!name.starts_with("norm_") || !isOneOfMany(name))
+    if (!hasTypesOfLinear(name) || !isOneOfMany(name))
       names.push_back(std::move(name));
   return names;
 }
@@ -326,7 +420,9 @@ std::optional<Numbers> numbersIn(const Invocation &invocation, size_t index) {
   if (slot.kind == fb::SlotKind::State && invocation.signature->family == "norm_qkv") {
     type = invocation.part(slot.name == "v" ? 3 : 2);
     tolerance = type == "bf16" ? 8e-3f : type == "f16" ? 1e-3f : tolerance;
-  } else if (slot.kind != fb::SlotKind::Buffer && !slot.name.ends_with("log_probability")) {
+  } else if (slot.name == "lists" ||
+             (slot.kind != fb::SlotKind::Buffer && !invocation.keepsFloats(slot) &&
+              !slot.name.ends_with("log_probability"))) {
     return std::nullopt;
   }
   const WeightType &element = *findWeightType(type);

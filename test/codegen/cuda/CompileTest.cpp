@@ -19,8 +19,8 @@ TEST_P(CudaCompile, EveryKernel) {
        {"linear.bf16", "norm_linear.bf16", "norm_gated.silu.bf16", "norm_qkv.bf16.bf16.bf16"})
     all.push_back(sampleSpecialisation(kernel, 8, features)); // on matrix units
   for (const std::string &kernel : kernelNames())
-    if (!isOneOfMany(kernel) || (GetParam() == &cudaSm90 && !kernel.starts_with("norm_") &&
-                                 !kernel.starts_with("attention")))
+    if (!isOneOfMany(kernel) ||
+        (GetParam() == &cudaSm90 && !hasTypesOfLinear(kernel) && !kernel.starts_with("attention")))
       all.push_back(sampleSpecialisation(kernel, 2, features));
   Result<std::vector<uint8_t>> cubin =
       compileModuleAnew(moduleSource(all, *GetParam()), *GetParam());

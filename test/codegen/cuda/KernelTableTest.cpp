@@ -86,10 +86,25 @@ TEST(CudaKernelTable, ABlockHasMostThreadsWhereRowsAreLong) {
     }
 }
 
+TEST(CudaKernelTable, GridsOfExpertsAndRecurrences) {
+  const CudaFeatures &features = cudaSm90.features;
+  LaunchShape up = launchShape("expert_up.q4_k", 7, sampleConstant, features);
+  EXPECT_EQ(up.gridX, 14u); // 7 rows of 2 experts each
+  EXPECT_EQ(up.gridY, 65u); // 514 outputs, eight a block
+  EXPECT_EQ(launchShape("expert_down.q4_k", 7, sampleConstant, features).gridX, 7u);
+  LaunchShape lists = launchShape("expert_lists", 7, sampleConstant, features);
+  EXPECT_EQ(lists.gridX * lists.gridY, 1u);
+  LaunchShape scan = launchShape("ssm_scan", 7, sampleConstant, features);
+  EXPECT_EQ(scan.gridX, 6u); // heads
+  EXPECT_EQ(scan.gridY, 128u);
+  EXPECT_EQ(launchShape("conv", 7, sampleConstant, features).gridX, 6u); // 768 channels
+}
+
 TEST(CudaKernelTable, TypesAndFunctionsAreSpeltForCpp) {
   EXPECT_EQ(templateArguments("linear.q4_k"), "strata::Q4_K, ");
   EXPECT_EQ(templateArguments("attention.f16.bf16"), "strata::F16, strata::BF16, ");
   EXPECT_EQ(templateArguments("gated.gelu_tanh"), "strata::GeluTanh, ");
+  EXPECT_EQ(templateArguments("router.softmax"), "strata::Softmax, ");
   EXPECT_EQ(templateArguments("rms_norm"), "");
   EXPECT_EQ(templateArguments("norm_gated.gelu_tanh.q4_k"), "strata::GeluTanh, strata::Q4_K, ");
 }

@@ -26,7 +26,7 @@ inline uint64_t sampleConstant(std::string_view name) {
       {"accumulate", 1},
       {"rotary_width", 64},
       {"interleaved", 0},
-      {"first", 32},
+      {"first", 2},
       {"magnitude", std::bit_cast<uint64_t>(1.0)},
       {"block_tokens", 16},
       {"block_stride", 65536},
@@ -37,6 +37,25 @@ inline uint64_t sampleConstant(std::string_view name) {
       {"value_width", 96},
       {"window", 40},
       {"context", 200},
+      {"weight_rows", 24},
+      {"tail", 10},
+      {"transposed", 0},
+      {"experts", 6},
+      {"used", 2},
+      {"groups", 2},
+      {"groups_used", 1},
+      {"group_top", 2},
+      {"normalise", 1},
+      {"least_sum", std::bit_cast<uint64_t>(0.0625)},
+      {"row_width", 1542}, // three groups of outputs, two of columns
+      {"count", 3},
+      {"by_use", 0},
+      {"gated", 1},
+      {"function", 0},
+      {"taps", 4},
+      {"state_width", 20},
+      {"least_dt", std::bit_cast<uint64_t>(0.01)},
+      {"most_dt", std::bit_cast<uint64_t>(3.0)},
   };
   return values.at(name);
 }
@@ -53,6 +72,12 @@ inline bool isOneOfMany(std::string_view kernel) {
     dot = next;
   }
   return false;
+}
+
+/// Whether the family has weight types through code that linear's kernels show for each of them.
+inline bool hasTypesOfLinear(std::string_view kernel) {
+  return kernel.starts_with("norm_") || kernel.starts_with("expert_") ||
+         kernel.starts_with("head_linear");
 }
 
 /// The most rows of a bucket that has `kernel`.
