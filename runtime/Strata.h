@@ -47,6 +47,10 @@ public:
   static Result<std::unique_ptr<Engine>> create(const std::string &planPath,
                                                 const EngineOptions &options);
 
+  /// The same of a plan that is open and verified.
+  static Result<std::unique_ptr<Engine>> create(std::shared_ptr<const PlanFile> plan,
+                                                const EngineOptions &options);
+
   /// The same engine over an executor of one's own, without a plan or a tokenizer.
   static Result<std::unique_ptr<Engine>> create(std::unique_ptr<Executor> executor,
                                                 ScheduleConfig config, bool trace = false);
@@ -58,11 +62,12 @@ public:
   /// FailedPrecondition (after drain()).
   Result<RequestId> submit(Request request);
 
-  /// Withdraws a request; its last event says Cancelled. Unknown or finished ids are NotFound.
+  /// Withdraws a request; its last event says Cancelled and comes with the next poll. Unknown or
+  /// finished ids are NotFound.
   Status cancel(RequestId request);
 
-  /// Ends one step, if there is work, and writes the events that it caused; returns how many. Over
-  /// several stages further steps are under way when it returns.
+  /// Ends one step, if there is work, and writes the events that it caused; returns how many.
+  /// Further steps are under way when it returns, one of them at least where there is more to do.
   /// Events for which `events` (at least one) has no room come with the next poll, before another
   /// step; room for 2 * the plan's max_sequences never makes a step wait. Errors: those of the
   /// devices; the engine is then at its end and every further poll says the same.
@@ -72,7 +77,7 @@ public:
   /// numbers, and clears what it leaves: what is free then lies in one piece.
   void compact();
 
-  bool busy() const; ///< Whether any request's last event is still to come.
+  bool busy() const; ///< Whether any request's last event, or a step begun for it, is to come.
 
   /// Refuses further submissions; those accepted run on (poll until not busy()).
   void drain();
@@ -80,7 +85,7 @@ public:
   /// Logits at every position of `ids` (up to the plan's context), handed to
   /// `sink(context, firstPosition, rows, values)` in order, in slices: values are F32
   /// [rows, vocabulary], valid during the call. Errors: FailedPrecondition (the engine is busy) and
-  /// those of submit() and poll(); Internal where a layer gave an infinity or NaN.
+  /// those of submit() and poll(); InvalidData where a layer gave an infinity or NaN.
   using LogitsSink = void (*)(void *context, uint32_t firstPosition, uint32_t rows,
                               std::span<const float> values);
   Status logits(std::span<const int32_t> ids, LogitsSink sink, void *context);

@@ -21,7 +21,8 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string &pa
   struct stat info;
   if (::fstat(descriptor, &info) != 0 || !S_ISREG(info.st_mode)) {
     ::close(descriptor);
-    return makeError(StatusCode::InvalidData, "'{}' is not a regular file", path);
+    return makeError(StatusCode::InvalidData, "'{}' is not a regular file{}", path,
+                     S_ISDIR(info.st_mode) ? " but a folder" : "");
   }
   if (info.st_size == 0) {
     ::close(descriptor);

@@ -29,7 +29,11 @@ std::string_view statusCodeName(StatusCode code) {
 }
 
 Status &&Status::at(std::string_view kind, std::string_view name) && {
-  places_ += fmt::format("{}{} '{}'", places_.empty() ? "" : ", ", kind, name);
+  // One that is there already is not named twice.
+  std::string place = fmt::format("{} '{}'", kind, name);
+  std::string named = fmt::format(", {}, ", places_);
+  if (named.find(fmt::format(", {}, ", place)) == std::string::npos)
+    places_ += (places_.empty() ? "" : ", ") + place;
   return std::move(*this);
 }
 

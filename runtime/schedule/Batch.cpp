@@ -52,8 +52,7 @@ bool Schedule::next(Step &step) {
       return false;
     bucket = chooseBucket(batch);
     ++batchesOut_;
-    ++stepsBegun_;
-    groupsOut_ += batch.generates;
+    batch.number = ++stepsBegun_;
     fillBody(step, batch, bucket);
   }
   Batch &batch = newestBatch();
@@ -73,41 +72,51 @@ bool Schedule::chooseParts(Batch &batch) {
   batch.parts.clear();
   batch.heads.clear();
   batch.rows = batch.headsLaunched = batch.headsDone = 0;
-  chooseGroup(batch);
+  chooseGroup(batch, config_.stages);
   batch.generates = !batch.parts.empty();
   for (Sequence *sequence : running_) {
-    if (!sequence->isReading() || !sequence->canRun())
+    if (!sequence->isReading())
       continue;
     uint32_t budget = buckets_.rowsFor(static_cast<uint32_t>(batch.parts.size()) + 1);
     if (budget <= batch.rows)
       break;
     addPart(batch, *sequence, std::min(sequence->promptLeft(), budget - batch.rows));
   }
+  // Nothing is there that need not wait: a step that will, ready when its ids are.
+  if (batch.parts.empty()) {
+    chooseGroup(batch, 1);
+    batch.generates = !batch.parts.empty();
+  }
   return !batch.parts.empty();
 }
 
-// One row of each sequence of a group. On one stage all that generate are the group, and every one
-// of them was once part of a batch as large, which only gave room to prompts after all that
-// generated: a bucket for them exists. A group of several may have grown past every bucket.
-void Schedule::chooseGroup(Batch &batch) {
-  if (groupsOut_ == config_.stages)
-    return;
+// One row of each sequence of a group, of those whose last step has ended or is `distance` steps
+// back. On one stage all that generate are the group, and every one of them was once part of a
+// batch as large, which only gave room to prompts after all that generated: a bucket for them
+// exists. A group of several may have grown past every bucket.
+void Schedule::chooseGroup(Batch &batch, uint32_t distance) {
   uint32_t generating = 0;
   ready_.clear();
   for (Sequence *sequence : running_) {
-    if (sequence->isReading() || !sequence->canRun())
+    if (!sequence->isGenerating())
       continue;
     ++generating;
-    if (sequence->stepsOut == 0)
+    bool isFar = sequence->lastStep + distance <= stepsBegun_ + 1;
+    if (sequence->stepsOut == 0 || (sequence->stepsOut == 1 && isFar))
       ready_.push_back(sequence);
   }
   // Whoever waits longest goes first, then whoever was admitted first.
   std::ranges::sort(ready_, {}, [](const Sequence *sequence) {
     return std::pair(sequence->lastStep, sequence->event.request);
   });
+  uint32_t groupsNear = 0;
+  for (uint32_t i = 0; i < batchesOut_; ++i) {
+    const Batch &out = batches_[(firstBatch_ + i) % batches_.size()];
+    groupsNear += out.generates && out.number + distance > stepsBegun_ + 1;
+  }
   // As many groups as stages, of sizes that differ by one.
   auto most = static_cast<uint32_t>(std::min(ceilDiv(generating, config_.stages),
-                                             ceilDiv(ready_.size(), config_.stages - groupsOut_)));
+                                             ceilDiv(ready_.size(), config_.stages - groupsNear)));
   for (Sequence *sequence : ready_) {
     auto size = static_cast<uint32_t>(batch.parts.size());
     if (size == most || buckets_.rowsFor(size + 1) <= size)
@@ -175,6 +184,7 @@ void Schedule::fillSequence(Step &step, Batch &batch, uint32_t index, uint32_t f
   for (uint32_t i = sequence.scoring ? 0 : part.rows - 1; i < part.rows; ++i)
     if (sequence.scoring || part.isLast)
       batch.heads.push_back({firstRow + i, index});
+  sequence.drawn += part.isLast && !sequence.scoring;
   sequence.position = end;
   sequence.lastStep = stepsBegun_;
   ++sequence.stepsOut;

@@ -86,6 +86,11 @@ Engine::~Engine() = default;
 Result<std::unique_ptr<Engine>> Engine::create(const std::string &planPath,
                                                const EngineOptions &options) {
   STRATA_ASSIGN_OR_RETURN(std::shared_ptr<const PlanFile> plan, PlanFile::open(planPath));
+  return create(std::move(plan), options);
+}
+
+Result<std::unique_ptr<Engine>> Engine::create(std::shared_ptr<const PlanFile> plan,
+                                               const EngineOptions &options) {
   std::unique_ptr<Tokenizer> tokenizer;
   if (std::optional<Vocabulary> vocabulary = plan->vocabulary()) {
     STRATA_ASSIGN_OR_RETURN(tokenizer, Tokenizer::create(std::move(*vocabulary)));
@@ -172,8 +177,9 @@ Status Engine::logits(std::span<const int32_t> ids, LogitsSink sink, void *conte
   bool ended = state.schedule->takeEvent(last);
   assert(ended && !busy());
   if (ended && last.finish == FinishReason::NonFinite)
-    return makeError(StatusCode::Internal,
-                     "layer {} gave an infinity or NaN; the logits mean nothing",
+    return makeError(StatusCode::InvalidData,
+                     "layer {} gave an infinity or NaN, so that the logits mean nothing; the "
+                     "weights are damaged (strata-run verify compares them with their hashes)",
                      last.nonfiniteLayer);
   return Status::ok();
 }

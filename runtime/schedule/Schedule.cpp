@@ -99,8 +99,7 @@ Status Schedule::cancel(RequestId request) {
   auto found = sequences_.find(request);
   if (found == sequences_.end() || found->second.phase == Phase::Ended)
     return makeError(StatusCode::NotFound, "request {} is unknown or has already ended", request);
-  Sequence &sequence = found->second;
-  finish(sequence, FinishReason::Cancelled);
+  end(found->second, FinishReason::Cancelled);
   return Status::ok();
 }
 
@@ -145,13 +144,10 @@ bool Schedule::takeEvent(TokenEvent &event) {
   if (!firstEvent_)
     lastEvent_ = nullptr;
   event = sequence.event;
-  if (sequence.phase == Phase::Ended) {
-    sequences_.erase(event.request);
-  } else {
-    sequence.hasEvent = false;
-    sequence.nextEvent = nullptr;
-    sequence.event = {.request = event.request};
-  }
+  sequence.hasEvent = false;
+  sequence.nextEvent = nullptr;
+  sequence.event = {.request = event.request};
+  forget(sequence);
   return true;
 }
 
@@ -163,6 +159,8 @@ void Schedule::pushEvent(Sequence &sequence) {
   lastEvent_ = &sequence;
 }
 
+// What it holds may be handed on though a step that it is part of is out: whoever gets it is part
+// of later launches alone.
 void Schedule::end(Sequence &sequence, FinishReason reason) {
   if (sequence.phase == Phase::Running) {
     for (BlockAllocator &allocator : allocators_)
@@ -177,12 +175,9 @@ void Schedule::end(Sequence &sequence, FinishReason reason) {
   skipToQueued();
 }
 
-// What a sequence that is part of a step still holds is used until the step ends.
-void Schedule::finish(Sequence &sequence, FinishReason reason) {
-  if (sequence.stepsOut > 0)
-    sequence.ending = reason;
-  else
-    end(sequence, reason);
+void Schedule::forget(Sequence &sequence) {
+  if (sequence.phase == Phase::Ended && !sequence.hasEvent && sequence.stepsOut == 0)
+    sequences_.erase(sequence.event.request);
 }
 
 Status Schedule::launchDone(const StepResult &result) {
@@ -190,6 +185,12 @@ Status Schedule::launchDone(const StepResult &result) {
     return makeError(StatusCode::FailedPrecondition, "no launch is out");
   const Launch launch = launches_[firstLaunch_];
   Batch &batch = *launch.batch;
+  for (const Part &part : batch.parts)
+    if (part.sequence->hasEvent && part.sequence->phase == Phase::Running)
+      return makeError(StatusCode::FailedPrecondition,
+                       "the last token of request {} has not been taken; the next one comes with "
+                       "this launch",
+                       part.sequence->event.request);
   if (result.id.size() < launch.headRows || result.logProbability.size() < launch.headRows)
     return makeError(StatusCode::Internal, "the result has {} ids for {} head rows",
                      result.id.size(), launch.headRows);
@@ -229,7 +230,6 @@ void Schedule::noteNonfinite(Part &part, const StepResult &result, uint32_t sequ
 void Schedule::finishStep(const Batch &batch) {
   firstBatch_ = (firstBatch_ + 1) % batches_.size();
   --batchesOut_;
-  groupsOut_ -= batch.generates;
   ++stepsEnded_;
   for (const Part &part : batch.parts)
     finishPart(part);
@@ -238,14 +238,11 @@ void Schedule::finishStep(const Batch &batch) {
 void Schedule::finishPart(const Part &part) {
   Sequence &sequence = *part.sequence;
   --sequence.stepsOut;
-  if (sequence.ending != FinishReason::None) {
-    if (sequence.stepsOut == 0)
-      end(sequence, sequence.ending);
-    return;
-  }
+  if (sequence.phase == Phase::Ended) // with the step before this one, or it was withdrawn
+    return forget(sequence);
   if (part.nonfiniteLayer >= 0) {
     sequence.event.nonfiniteLayer = part.nonfiniteLayer;
-    return finish(sequence, FinishReason::NonFinite);
+    return end(sequence, FinishReason::NonFinite);
   }
   if (sequence.scoring) {
     if (part.isLast)

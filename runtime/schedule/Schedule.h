@@ -10,10 +10,13 @@
 // step takes one row of each sequence that is generating and fills what the bucket leaves with
 // prompt chunks of the oldest sequences still reading.
 //
-// Over several stages as many launches are out as keep all of them busy. Chunks of a prompt follow
-// each other without waiting. A sequence that generates waits for its own last token, so those that
-// do form as many groups as there are stages, and each group is a step of its own. Launches run in
-// order on every stage: a block may be handed on as soon as the last launch that needs it has been
+// As many launches are out as keep all stages busy, and one more. Chunks of a prompt follow each
+// other without waiting. A sequence that generates needs its own last token, which stays on the
+// devices: its next step is given out while the host still waits for that token, and is for nothing
+// where the token turns out to be the sequence's last. Over `s` stages the sequences that generate
+// form as many groups, each a step of its own, and a step takes none whose last one is among the
+// `s - 1` before it: those have not come to their end when it begins. Launches run in order on
+// every stage: a block or slot may be handed on as soon as the last launch that needs it has been
 // given out.
 #pragma once
 
@@ -53,7 +56,7 @@ public:
   /// may fill the whole context. Its last event says Length. Errors: as submit().
   Result<RequestId> submitScoring(std::vector<int32_t> prompt);
 
-  /// Withdraws a request. Its Cancelled event comes at once, or after the step that it is part of.
+  /// Withdraws a request; its Cancelled event is there at once.
   /// Errors: NotFound (unknown, or already ended).
   Status cancel(RequestId request);
 
@@ -70,9 +73,10 @@ public:
   /// rows. A launch of the head alone has no valid rows and its block tables mean nothing.
   bool next(Step &step);
 
-  /// Reports the oldest launch that is out.
-  /// Errors: FailedPrecondition (no launch is out), Internal (a result that is too short or holds
-  /// an id outside the vocabulary).
+  /// Reports the oldest launch that is out. What it says of a sequence that has ended meanwhile is
+  /// dropped. Errors: FailedPrecondition (no launch is out; a part of it is of a sequence whose last
+  /// token is not taken), Internal (a result that is too short or holds an id outside the
+  /// vocabulary).
   Status launchDone(const StepResult &result);
 
   uint32_t launchesOut() const { return launchesOut_; }
@@ -81,7 +85,8 @@ public:
   /// Moves the oldest untaken event into `event`; false where there is none.
   bool takeEvent(TokenEvent &event);
 
-  bool busy() const { return !sequences_.empty(); } ///< Some request's last event is not taken.
+  /// Some request's last event is not taken, or a launch that it is part of is out.
+  bool busy() const { return !sequences_.empty(); }
 
   const ScheduleConfig &config() const { return config_; }
   const BlockAllocator &blocks(uint32_t group) const { return allocators_[group]; }
@@ -94,12 +99,11 @@ private:
     Request request;
     bool scoring = false;
     Phase phase = Phase::Queued;
-    /// Why it ends as soon as no step that it is part of is out; none is begun any more.
-    FinishReason ending = FinishReason::None;
-    uint32_t stepsOut = 0;
-    uint64_t lastStep = 0; ///< That it was last part of.
+    uint32_t stepsOut = 0; ///< That it is part of: it is kept until they have ended.
+    uint64_t lastStep = 0; ///< Number of the one that it was last part of.
     uint32_t slot = 0;
     uint32_t position = 0; ///< Tokens in the state once the steps that are out have ended.
+    uint32_t drawn = 0;    ///< Tokens generated once the steps that are out have ended.
     uint32_t generated = 0;
     uint32_t limit = 0;     ///< Tokens to generate at most.
     uint32_t tail = 0;      ///< Prompt rows that the tail being followed cuts; 0: none is.
@@ -113,7 +117,7 @@ private:
       return position < size ? size - position : 0;
     }
     bool isReading() const { return promptLeft() > 0; }
-    bool canRun() const { return ending == FinishReason::None; }
+    bool isGenerating() const { return !isReading() && drawn < limit; }
   };
 
   /// A sequence's part of a step, and what the head said of it.
@@ -138,6 +142,7 @@ private:
   struct Batch {
     std::vector<Part> parts;
     std::vector<HeadRow> heads;
+    uint64_t number = 0; ///< Of the step, from 1.
     uint32_t rows = 0;
     uint32_t headsLaunched = 0;
     uint32_t headsDone = 0;
@@ -159,7 +164,7 @@ private:
   void admit();
   bool reserveBlocks(const Sequence &sequence, uint32_t slot);
   bool chooseParts(Batch &batch);
-  void chooseGroup(Batch &batch);
+  void chooseGroup(Batch &batch, uint32_t distance);
   uint32_t chooseBucket(Batch &batch);
   uint32_t followTail(Sequence &sequence);
   void addPart(Batch &batch, Sequence &sequence, uint32_t rows);
@@ -172,9 +177,9 @@ private:
   void noteNonfinite(Part &part, const StepResult &result, uint32_t sequence);
   void finishStep(const Batch &batch);
   void finishPart(const Part &part);
-  void finish(Sequence &sequence, FinishReason reason);
   void end(Sequence &sequence, FinishReason reason);
   void pushEvent(Sequence &sequence);
+  void forget(Sequence &sequence);
 
   ScheduleConfig config_;
   Buckets buckets_;
@@ -195,7 +200,6 @@ private:
   std::vector<Launch> launches_;
   uint32_t firstBatch_ = 0, batchesOut_ = 0;
   uint32_t firstLaunch_ = 0, launchesOut_ = 0;
-  uint32_t groupsOut_ = 0; ///< Batches that generate.
   uint64_t stepsBegun_ = 0, stepsEnded_ = 0;
 
   Sequence *firstEvent_ = nullptr;

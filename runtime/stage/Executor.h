@@ -85,8 +85,8 @@ public:
   virtual uint32_t stages() const = 0;
 
   /// Begins `step` on every stage that has a forward for its bucket; done with `step` when it
-  /// returns. Rows of -1 stand for ids of launches that wait() has returned. A body without a head
-  /// leaves its rows where the next head bucket's gather finds them. Allocates nothing.
+  /// returns. Rows of -1 stand for ids of launches submitted before, ended or not. A body without a
+  /// head leaves its rows where the next head bucket's gather finds them. Allocates nothing.
   virtual Status submit(const Step &step) = 0;
 
   /// Returns when the oldest launch out has ended on every stage. After a bucket with a head,

@@ -13,11 +13,13 @@
 #include <span>
 #include <vector>
 
+#include "runtime/stage/Executor.h"
+
 namespace strata {
 
 /// Launches that may be out at once: one for every stage, and one that is ready when the first
 /// stage has ended its own.
-constexpr uint32_t launchesInFlight(uint32_t stages) { return stages == 1 ? 1 : stages + 1; }
+constexpr uint32_t launchesInFlight(uint32_t stages) { return stages + 1; }
 
 /// Used from one thread at a time. Allocates nothing after construction.
 class Flow {
@@ -43,18 +45,19 @@ public:
     int32_t idsFrom = -1;      ///< Slot of returned ids to read before the launch; -1: none.
     int32_t idsTo = -1;        ///< Slot to write the sampled ids to after it; -1: none.
   };
-  struct Launch {
-    bool isBody = true;      ///< Passes through every edge.
-    bool needsIds = false;   ///< Some row's token is the id sampled last for its sequence.
-    bool returnsIds = false; ///< The last launch of a step that samples.
+  /// What the launch's bucket has.
+  struct Shape {
+    bool body; ///< Passes through every edge.
+    bool head; ///< Samples.
   };
   enum class TimelineKind : uint8_t { Filled, Freed, Ended };
 
-  Flow(uint32_t stages, std::vector<Edge> edges);
+  /// `sequences`: slots that sequences may have.
+  Flow(uint32_t stages, std::vector<Edge> edges, uint32_t sequences);
 
   /// Adds a launch that `runs` on these stages: the first to the last, for a body. Fills one leg a
   /// stage. At most launchesInFlight() launches are out; retire() makes room.
-  void submit(const Launch &launch, std::span<const bool> runs, std::span<Leg> legs);
+  void submit(const Step &step, Shape shape, std::span<const bool> runs, std::span<Leg> legs);
   /// The oldest launch has ended on every stage.
   void retire();
 
@@ -82,7 +85,8 @@ public:
 
 private:
   void passHandoffs(uint32_t stage, Leg &leg) const;
-  void passIds(const Launch &launch, uint32_t stage, Leg &leg);
+  void readIds(const Step &step, Leg &leg);
+  void returnIds(Leg &leg) const;
 
   uint32_t stages_;
   std::vector<Edge> edges_;
@@ -90,7 +94,10 @@ private:
   uint64_t submitted_ = 0, retired_ = 0;
   uint64_t bodies_ = 0;         ///< Submitted before this launch.
   std::vector<uint64_t> ended_; ///< Launches ever submitted, by stage.
+  // Launches that return ids are counted from 1.
   uint64_t idsSubmitted_ = 0, idsRetired_ = 0;
+  uint64_t idsRead_ = 0;        ///< The newest that a body has been told to read.
+  std::vector<uint64_t> drawn_; ///< By sequence slot: the one with its last id; 0: none.
   std::vector<bool> returning_; ///< Whether each launch in flight returns ids, by number.
 };
 

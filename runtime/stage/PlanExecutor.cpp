@@ -24,7 +24,7 @@ std::vector<Flow::Edge> edgesOf(const fb::Plan &plan) {
 
 PlanExecutor::PlanExecutor(std::shared_ptr<const PlanFile> file, const ExecutorOptions &options)
     : file_(std::move(file)), options_(options),
-      flow_(file_->plan().stages()->size(), edgesOf(file_->plan())),
+      flow_(file_->plan().stages()->size(), edgesOf(file_->plan()), file_->plan().max_sequences()),
       groups_(stateGroups(file_->plan())),
       timelines_(std::make_unique<Timeline[]>(flow_.timelines())) {}
 
@@ -279,6 +279,19 @@ uint64_t PlanExecutor::takenBytes() const {
   return bytes;
 }
 
+// A command only if the device is at one of this very launch: what another runs is not at fault.
+Status PlanExecutor::placed(Status status, uint32_t stage, const Pending &pending) const {
+  const DeviceLaunch &launch = channels_[stage].launches[pending.number % pending_.size()];
+  DeviceActivity activity = devices_[stage]->activity();
+  if (activity.kind == DeviceActivity::Kind::Running && activity.launch == &launch) {
+    std::string_view op = devices_[stage]->op(launch.line, activity.index);
+    Status named = std::move(status).at("command", fmt::format("{}: {}", activity.index, op));
+    status = std::move(named);
+  }
+  std::string_view bucket = text(file_->plan().buckets()->Get(pending.bucket)->name());
+  return std::move(status).at("forward", bucket).at("stage", stages_[stage]->name());
+}
+
 Status PlanExecutor::fail(Status status) {
   hasFailed_ = true;
   return status;
@@ -302,11 +315,7 @@ Status PlanExecutor::submit(const Step &step) {
   pending.headRows = step.validHeadRows;
   for (uint32_t i = 0; i < stages(); ++i)
     pending.runs[i] = stages_[i]->hasForward(step.bucket);
-  auto ids = std::span(step.rowId).first(step.validRows);
-  Flow::Launch launch{.isBody = bucket.body(),
-                      .needsIds = std::ranges::any_of(ids, [](int32_t id) { return id < 0; }),
-                      .returnsIds = step.returnsIds && bucket.head()};
-  flow_.submit(launch, {pending.runs.get(), stages()}, legs_);
+  flow_.submit(step, {bucket.body(), bucket.head()}, {pending.runs.get(), stages()}, legs_);
   ++submitted_;
   logits_ = {};
   for (uint32_t i = 0; i < stages(); ++i) {
@@ -314,8 +323,7 @@ Status PlanExecutor::submit(const Step &step) {
       continue;
     fillLaunch(i, place, step);
     if (Status status = devices_[i]->enqueue(channels_[i].launches[place]); !status.isOk())
-      return fail(
-          std::move(status).at("forward", text(bucket.name())).at("stage", stages_[i]->name()));
+      return fail(placed(std::move(status), i, pending));
   }
   return {};
 }

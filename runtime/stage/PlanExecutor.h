@@ -63,8 +63,8 @@ public:
   /// launches out than may be), FailedPrecondition (after a failure), those of the devices.
   Status submit(const Step &step) override;
   /// `result.nonfiniteLayer` is filled after every launch. Errors: DeadlineExceeded (a stage that
-  /// hangs, with what every stage is at), those of the devices, with stage and forward named. The
-  /// executor then refuses all further steps.
+  /// hangs, with what every stage is at), those of the devices, with stage, forward and, where the
+  /// device is at one, command named. The executor then refuses all further steps.
   Status wait(StepResult &result) override;
   Result<std::span<const float>> logits() override;
   uint32_t blockCount(uint32_t group) const override { return blockCounts_[group]; }
@@ -106,6 +106,7 @@ private:
   std::string describeWait(const TimelineValue &wait) const;
   std::string describeEdge(uint32_t edge) const;
   std::string edgeName(uint32_t edge) const;
+  Status placed(Status status, uint32_t stage, const Pending &pending) const;
   Status fail(Status status);
 
   std::shared_ptr<const PlanFile> file_;

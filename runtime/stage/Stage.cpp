@@ -1,6 +1,7 @@
 #include "runtime/stage/Stage.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "codegen/kernels/Signatures.h"
 #include "runtime/base/CheckedMath.h"
@@ -93,6 +94,7 @@ Status Stage::takeMemory(const Options &options) {
       extents_.push_back(
           {options.rings[i].data(), options.rings[i].size(), handoff.producer() == index_});
   }
+  std::ranges::sort(extents_, {}, &Extent::begin);
   return {};
 }
 
@@ -198,9 +200,11 @@ Status Stage::checkOwned(const Operand &operand) const {
   auto begin = reinterpret_cast<uintptr_t>(operand.begin);
   uintptr_t end = begin + operand.stride * (operand.count - 1) + operand.bytes;
   bool isWritten = (uint8_t(operand.access) & uint8_t(fb::Access::Write)) != 0;
-  for (const Extent &extent : extents_) {
+  // As a rule the extent that begins last before it; only where extents overlap one before that.
+  auto after = std::ranges::upper_bound(extents_, operand.begin, {}, &Extent::begin);
+  for (const Extent &extent : std::views::reverse(std::ranges::subrange(extents_.begin(), after))) {
     auto lower = reinterpret_cast<uintptr_t>(extent.begin);
-    if (begin >= lower && end <= lower + extent.bytes && (extent.isWritable || !isWritten))
+    if (end <= lower + extent.bytes && (extent.isWritable || !isWritten))
       return {};
   }
   return makeError(StatusCode::Internal,

@@ -115,8 +115,8 @@ private:
   OutBlock out_;
   SequenceTable table_;
   StageMemory memory_;
-  std::vector<uint32_t> groups_; ///< The plan's number of each state group of the stage.
-  std::vector<Extent> extents_;
+  std::vector<uint32_t> groups_;           ///< The plan's number of each state group of the stage.
+  std::vector<Extent> extents_;            ///< By where they begin.
   std::vector<std::vector<LineId>> lines_; ///< [bucket of the plan][handoff number]
   std::vector<int64_t> logits_;            ///< Offset in the arena, one a bucket; -1: none.
   std::vector<std::vector<std::vector<Operand>>> operands_; ///< [line][command]

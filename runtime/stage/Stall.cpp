@@ -22,10 +22,8 @@ Status PlanExecutor::awaitStage(uint32_t stage, const Pending &pending,
       options_.stall / 8, std::chrono::milliseconds(1), std::chrono::seconds(1));
   for (bool isWatching = false;; isWatching = true) {
     Result<bool> reached = devices_[stage]->wait(ended, look);
-    std::string_view bucket = text(file_->plan().buckets()->Get(pending.bucket)->name());
     if (!reached.isOk())
-      return fail(
-          std::move(reached).status().at("forward", bucket).at("stage", stages_[stage]->name()));
+      return fail(placed(std::move(reached).status(), stage, pending));
     if (*reached)
       return {};
     if (!isWatching) {
@@ -39,6 +37,7 @@ Status PlanExecutor::awaitStage(uint32_t stage, const Pending &pending,
     if (!stalled)
       continue;
     hasStalled_ = true;
+    std::string_view bucket = text(file_->plan().buckets()->Get(pending.bucket)->name());
     return fail(makeError(StatusCode::DeadlineExceeded, "{}", stallReport())
                     .at("forward", bucket)
                     .at("stage", stages_[*stalled]->name())

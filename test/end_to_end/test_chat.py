@@ -70,6 +70,23 @@ class Generated(Chat):
             file.write(text)
         return self.path(name)
 
+    def test_a_plan_that_is_cut_short_while_it_is_used(self):
+        """Its weights are mapped: reading them past the new end is told apart from a crash."""
+        path = self.path("cut.strata")
+        with open(self.tiny, "rb") as whole, open(path, "wb") as file:
+            file.write(whole.read())
+        command = [TOOLS["strata-run"], "chat", path, "--json", "--max-tokens", "2"]
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
+            process.stdin.write("one\n")
+            process.stdin.flush()
+            self.assertTrue(process.stdout.readline())
+            os.truncate(path, 4096)
+            _, said = process.communicate("two\n", timeout=60)
+        self.assertEqual(process.returncode, INVALID_DATA, said)
+        self.assertIn("cut short", said)
+
     def test_every_turn_holds_those_before(self):
         first, second = self.replies(self.tiny, ["Once upon", "a time"], "--system", "Be brief.", "--max-tokens", 6)
         turns = [("system", "Be brief."), ("user", "Once upon")]

@@ -10,6 +10,7 @@
 #include "codegen/Compile.h"
 #include "tools/compile/OptionValues.h"
 #include "tools/run/ExitCode.h"
+#include "tools/run/FileFault.h"
 #include "tools/run/ProgressBar.h"
 
 using namespace strata;
@@ -105,6 +106,7 @@ int fail(run::ExitCode code, const std::string &message) {
 } // namespace
 
 int main(int argc, char **argv) {
+  run::endOnFileFault();
   CLI::App app{"Compiles a language model into a plan that strata-run runs.", "strata-compile"};
   app.set_version_flag("--version", "strata-compile " STRATA_VERSION);
   app.footer("Exit codes are listed in docs/operations.md.");

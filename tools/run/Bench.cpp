@@ -86,7 +86,7 @@ Result<double> measure(Engine &engine, const InterruptScope &interrupt, uint32_t
     STRATA_ASSIGN_OR_RETURN(size_t written, engine.poll(events));
     for (const TokenEvent &event : std::span(events).first(written))
       if (event.finish == FinishReason::NonFinite)
-        return makeError(StatusCode::Internal,
+        return makeError(StatusCode::InvalidData,
                          "layer {} gives an infinity or NaN, at which the sequence ends",
                          event.nonfiniteLayer);
     if (interrupt.requested())
@@ -116,15 +116,13 @@ Status checkAgainst(const fb::Plan &plan, Options &options) {
 }
 
 Status bench(Options options) {
-  {
-    STRATA_ASSIGN_OR_RETURN(std::shared_ptr<const PlanFile> plan, PlanFile::open(options.plan));
-    STRATA_RETURN_IF_ERROR(checkAgainst(plan->plan(), options));
-  }
+  STRATA_ASSIGN_OR_RETURN(std::shared_ptr<const PlanFile> file, PlanFile::open(options.plan));
+  STRATA_RETURN_IF_ERROR(checkAgainst(file->plan(), options));
   uint64_t tokens = uint64_t(std::max(options.prompt, options.generate)) + 1;
   EngineOptions engineOptions{.sequences = options.batch, .kvTokens = tokens * options.batch};
   options.engine.apply(engineOptions);
   STRATA_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
-                          Engine::create(options.plan, engineOptions));
+                          Engine::create(std::move(file), engineOptions));
 
   // A prompt run ends with its first token; a generation run begins with a prompt of one id, whose
   // step costs what every other step of it costs.

@@ -159,19 +159,15 @@ Status handle(const std::string &line, Conversation &conversation, const Interru
 }
 
 Status chat(const Options &options) {
-  InterruptScope interrupt;
-  uint64_t context = 0;
-  {
-    STRATA_ASSIGN_OR_RETURN(std::shared_ptr<const PlanFile> plan, PlanFile::open(options.plan));
-    context = plan->plan().max_context();
-  }
-  EngineOptions engineOptions{.sequences = 1, .kvTokens = context};
+  STRATA_ASSIGN_OR_RETURN(std::shared_ptr<const PlanFile> plan, PlanFile::open(options.plan));
+  EngineOptions engineOptions{.sequences = 1, .kvTokens = plan->plan().max_context()};
   options.engine.apply(engineOptions);
   STRATA_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
-                          Engine::create(options.plan, engineOptions));
+                          Engine::create(std::move(plan), engineOptions));
   STRATA_ASSIGN_OR_RETURN(chat::ChatPrompt prompt, openTemplate(options, *engine));
   Conversation conversation(options, *engine, std::move(prompt));
 
+  InterruptScope interrupt; // until here a signal ends the process: nothing is lost by it
   LineReader reader;
   bool talks = reader.onTerminal() && !options.json;
   if (talks)

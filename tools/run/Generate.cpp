@@ -51,17 +51,15 @@ nlohmann::ordered_json toJson(const Completion &completion, const std::vector<in
 
 Status generate(const Options &options) {
   auto started = std::chrono::steady_clock::now();
-  InterruptScope interrupt;
+  STRATA_ASSIGN_OR_RETURN(std::shared_ptr<const PlanFile> plan, PlanFile::open(options.plan));
   std::vector<int32_t> prompt;
   StopFilter stops;
-  uint64_t context = 0;
   {
-    STRATA_ASSIGN_OR_RETURN(std::shared_ptr<const PlanFile> plan, PlanFile::open(options.plan));
     STRATA_ASSIGN_OR_RETURN(std::unique_ptr<Tokenizer> tokenizer, planTokenizer(*plan));
     STRATA_ASSIGN_OR_RETURN(prompt, options.prompt.resolve(tokenizer.get()));
     STRATA_ASSIGN_OR_RETURN(stops, options.sampling.stopFilter(tokenizer.get()));
-    context = plan->plan().max_context();
   }
+  const uint64_t context = plan->plan().max_context();
   // The state that this one sequence needs, and no more.
   EngineOptions engineOptions{
       .sequences = 1,
@@ -69,8 +67,9 @@ Status generate(const Options &options) {
       .trace = options.json};
   options.engine.apply(engineOptions);
   STRATA_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
-                          Engine::create(options.plan, engineOptions));
+                          Engine::create(std::move(plan), engineOptions));
   double bootSeconds = secondsSince(started);
+  InterruptScope interrupt; // until here a signal ends the process: nothing is lost by it
 
   Request request{.prompt = prompt, .maxTokens = options.maxTokens};
   STRATA_RETURN_IF_ERROR(options.sampling.apply(engine->plan().plan().vocabulary_size(), request));

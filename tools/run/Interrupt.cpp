@@ -12,22 +12,25 @@ namespace strata::run {
 namespace {
 
 // A signal handler reaches nothing else.
-volatile std::sig_atomic_t received = 0; // the signal
-volatile int wakeUp = -1;                // readable once it came
+volatile std::sig_atomic_t interrupted = 0, terminated = 0;
+volatile int wakeUp = -1; // readable once one of them is set
 
-void install(void (*handler)(int)) {
+void install(int signal, void (*handler)(int)) {
   struct sigaction action = {};
   action.sa_handler = handler;
   action.sa_flags = SA_RESETHAND | SA_RESTART;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
+  sigaction(signal, &action, nullptr);
+}
+
+void wake() {
+  uint64_t one = 1;
+  [[maybe_unused]] ssize_t written = write(wakeUp, &one, sizeof one);
 }
 
 void handle(int signal) {
   int before = errno;
-  received = signal;
-  uint64_t one = 1;
-  [[maybe_unused]] ssize_t written = write(wakeUp, &one, sizeof one);
+  (signal == SIGTERM ? terminated : interrupted) = 1;
+  wake();
   errno = before;
 }
 
@@ -35,26 +38,32 @@ void handle(int signal) {
 
 InterruptScope::InterruptScope() {
   wakeUp = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-  rearm();
+  interrupted = 0;
+  terminated = 0;
+  install(SIGINT, handle);
+  install(SIGTERM, handle);
 }
 
 InterruptScope::~InterruptScope() {
-  install(SIG_DFL);
+  install(SIGINT, SIG_DFL);
+  install(SIGTERM, SIG_DFL);
   close(wakeUp);
   wakeUp = -1;
 }
 
-bool InterruptScope::requested() const { return received != 0; }
+bool InterruptScope::requested() const { return interrupted != 0 || terminated != 0; }
 
-bool InterruptScope::terminates() const { return received == SIGTERM; }
+bool InterruptScope::terminates() const { return terminated != 0; }
 
 int InterruptScope::descriptor() const { return wakeUp; }
 
 void InterruptScope::rearm() {
+  interrupted = 0;
   uint64_t count = 0;
   [[maybe_unused]] ssize_t taken = read(wakeUp, &count, sizeof count);
-  received = 0;
-  install(handle);
+  if (terminated != 0) // what was read may have been its
+    wake();
+  install(SIGINT, handle);
 }
 
 } // namespace strata::run

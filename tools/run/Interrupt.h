@@ -14,7 +14,7 @@ public:
   bool requested() const;
   bool terminates() const; ///< Whether it was SIGTERM, which wants the whole process to end.
   int descriptor() const;  ///< For poll(): readable once requested(), whichever thread was told.
-  void rearm();            ///< Forgets the signal and waits for another.
+  void rearm();            ///< Forgets a Ctrl-C and waits for another; SIGTERM stays.
 };
 
 } // namespace strata::run

@@ -36,18 +36,15 @@ struct Output {
 };
 
 Status logits(const Options &options) {
-  {
-    STRATA_ASSIGN_OR_RETURN(std::shared_ptr<const PlanFile> plan, PlanFile::open(options.plan));
-    if (options.ids.size() > plan->plan().max_context())
-      return makeError(StatusCode::InvalidArgument,
-                       "{} ids pass the plan's context of {} tokens; compile with a larger "
-                       "--max-context",
-                       options.ids.size(), plan->plan().max_context());
-  }
+  STRATA_ASSIGN_OR_RETURN(std::shared_ptr<const PlanFile> plan, PlanFile::open(options.plan));
+  if (options.ids.size() > plan->plan().max_context())
+    return makeError(StatusCode::InvalidArgument,
+                     "{} ids pass the plan's context of {} tokens; compile with a larger "
+                     "--max-context",
+                     options.ids.size(), plan->plan().max_context());
   EngineOptions engineOptions{.sequences = 1, .kvTokens = options.ids.size()};
   options.engine.apply(engineOptions);
-  STRATA_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
-                          Engine::create(options.plan, engineOptions));
+  STRATA_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, Engine::create(plan, engineOptions));
   STRATA_ASSIGN_OR_RETURN(std::unique_ptr<TensorFile> file,
                           TensorFile::create(options.output, "logits", options.ids.size(),
                                              engine->plan().plan().vocabulary_size()));

@@ -88,14 +88,13 @@ struct Prepared {
 };
 
 /// The text's ids and the window, from the plan alone: before memory is taken.
-Result<Prepared> prepare(const Options &options) {
-  STRATA_ASSIGN_OR_RETURN(std::shared_ptr<const PlanFile> plan, PlanFile::open(options.plan));
-  STRATA_ASSIGN_OR_RETURN(std::unique_ptr<Tokenizer> tokenizer, planTokenizer(*plan));
+Result<Prepared> prepare(const PlanFile &plan, const Options &options) {
+  STRATA_ASSIGN_OR_RETURN(std::unique_ptr<Tokenizer> tokenizer, planTokenizer(plan));
   if (!tokenizer)
     return makeError(
         StatusCode::InvalidArgument,
         "the plan has no vocabulary, since its checkpoint had none: a text has no ids");
-  uint32_t most = plan->plan().max_context();
+  uint32_t most = plan.plan().max_context();
   uint32_t context =
       options.contextOption->count() > 0 ? options.context : std::min(usualContext, most);
   if (context < leastContext || context > most)
@@ -118,10 +117,11 @@ Result<Prepared> prepare(const Options &options) {
 }
 
 Status perplexity(const Options &options) {
-  STRATA_ASSIGN_OR_RETURN(Prepared prepared, prepare(options));
+  STRATA_ASSIGN_OR_RETURN(std::shared_ptr<const PlanFile> plan, PlanFile::open(options.plan));
+  STRATA_ASSIGN_OR_RETURN(Prepared prepared, prepare(*plan, options));
   STRATA_ASSIGN_OR_RETURN(
       std::unique_ptr<Engine> engine,
-      Engine::create(options.plan,
+      Engine::create(std::move(plan),
                      {.threads = options.threads, .sequences = 1, .kvTokens = prepared.context}));
   InterruptScope interrupt;
   Likelihoods likelihoods;

@@ -6,6 +6,7 @@
 #include "runtime/plan/PlanFile.h"
 #include "tools/run/Commands.h"
 #include "tools/run/ExitCode.h"
+#include "tools/run/FileFault.h"
 
 using namespace strata;
 using namespace strata::run;
@@ -38,6 +39,10 @@ Status serve(const std::string &plan) {
                      "'{}' is neither a command nor a plan file; `strata-run --help` lists the "
                      "commands",
                      plan);
+  if (std::filesystem::is_directory(plan, ignored))
+    return makeError(StatusCode::InvalidArgument,
+                     "'{}' is a folder; a plan is a file, which strata-compile makes of a model",
+                     plan);
   return makeError(StatusCode::Unimplemented,
                    "the server is not built yet; `strata-run generate {} \"a prompt\"` runs one "
                    "completion",
@@ -61,6 +66,7 @@ int finish() {
 } // namespace
 
 int main(int argc, char **argv) {
+  endOnFileFault();
   CLI::App app{"Runs language models that strata-compile made into plans.", "strata-run"};
   app.set_version_flag("--version", fmt::format("strata-run {} (plan format {})", STRATA_VERSION,
                                                 planFormatVersion));

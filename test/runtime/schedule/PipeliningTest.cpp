@@ -18,22 +18,20 @@ constexpr double hostCost = 0.05; ///< Of each launch begun and each launch ende
 class VirtualExecutor final : public FakeExecutor {
 public:
   VirtualExecutor(const ScheduleConfig &config, uint32_t slots)
-      : FakeExecutor(config), config_(config), flow_(config.stages, chain(config.stages, slots)),
+      : FakeExecutor(config), config_(config),
+        flow_(config.stages, chain(config.stages, slots), config.maxSequences),
         legs_(config.stages), times_(flow_.timelines(), std::vector<double>(1, 0.0)),
         free_(config.stages) {}
 
   Status submit(const Step &step) override {
     STRATA_RETURN_IF_ERROR(FakeExecutor::submit(step));
     now += hostCost;
-    bool isBody = config_.buckets[step.bucket].body;
+    auto [isBody, hasHead] =
+        std::pair(config_.buckets[step.bucket].body, config_.buckets[step.bucket].head);
     bool runs[8];
     for (uint32_t stage = 0; stage < config_.stages; ++stage)
       runs[stage] = isBody || stage + 1 == config_.stages;
-    flow_.submit({.isBody = isBody,
-                  .needsIds = std::ranges::any_of(std::span(step.rowId).first(step.validRows),
-                                                  [](int32_t id) { return id < 0; }),
-                  .returnsIds = step.returnsIds},
-                 {runs, config_.stages}, legs_);
+    flow_.submit(step, {isBody, hasHead}, {runs, config_.stages}, legs_);
     double last = 0;
     for (uint32_t stage = 0; stage < config_.stages; ++stage) {
       const Flow::Leg &leg = legs_[stage];
@@ -110,17 +108,14 @@ TEST(Pipelining, ChunksOfAPromptOverlap) {
       Outcome outcome = serve(config, {request(8 * chunks, 1)});
       ASSERT_EQ(outcome.launches, chunks);
       double best = double(chunks) / (chunks + stages - 1);
-      if (stages == 1) // one launch at a time: the host's time is nobody's to hide
-        best /= 1 + 2 * hostCost;
       EXPECT_GE(outcome.efficiency, 0.95 * best) << stages << " stages, " << chunks << " chunks";
     }
 }
 
-// As many sequences as stages keep all of them busy, but for what the host needs between a token
-// and the next; more do not make more groups than stages.
+// As many sequences as stages keep all of them busy; more do not make more groups than stages.
 TEST(Pipelining, GroupsOfSequencesKeepEveryStageBusy) {
   constexpr uint32_t tokens = 100;
-  for (uint32_t stages : {2, 3, 4})
+  for (uint32_t stages : {1, 2, 3, 4})
     for (uint32_t sequences : {stages, 2 * stages, 2 * stages + 1, 4 * stages}) {
       ScheduleConfig config = makeConfig({"r1s1", "r2s2", "r4s4", "r8s8", "r16s16"}, 16, 128);
       config.stages = stages;
@@ -128,7 +123,7 @@ TEST(Pipelining, GroupsOfSequencesKeepEveryStageBusy) {
       for (uint32_t i = 0; i < sequences; ++i)
         requests.push_back(request(1, tokens, i));
       Outcome outcome = serve(config, requests);
-      EXPECT_GE(outcome.efficiency, 0.93) << stages << " stages, " << sequences << " sequences";
+      EXPECT_GE(outcome.efficiency, 0.95) << stages << " stages, " << sequences << " sequences";
       EXPECT_LE(outcome.launches, (tokens + 2) * stages) << sequences << " sequences";
     }
 }
@@ -139,7 +134,7 @@ TEST(Pipelining, OneSequenceUsesOneStageAtATime) {
   config.stages = 4;
   Outcome outcome = serve(config, {request(1, 100)});
   EXPECT_LE(outcome.efficiency, 0.25);
-  EXPECT_GE(outcome.efficiency, 0.95 * 0.25);
+  EXPECT_GE(outcome.efficiency, 0.99 * 0.25);
 }
 
 } // namespace

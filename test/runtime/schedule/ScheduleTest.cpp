@@ -223,16 +223,15 @@ TEST(Schedule, CancellingIsOnceAndEndsEveryPhase) {
   EXPECT_EQ(harness.schedule->cancel(reading).code(), StatusCode::NotFound);
 }
 
-TEST(Schedule, ACancelBetweenBodyAndHeadWaitsForTheStep) {
+TEST(Schedule, ACancelBetweenBodyAndHeadFreesTheSlot) {
   ScheduleConfig config = makeConfig({"b4s2", "h2"}, 2, 64);
   Harness harness(config);
   RequestId gone = harness.submit(request(2, 4)), stays = harness.submit(request(2, 4, 2));
   ASSERT_TRUE(harness.launch());
   ASSERT_EQ(harness.schedule->stepsEnded(), 0u);
   EXPECT_TRUE(harness.schedule->cancel(gone).isOk());
-  EXPECT_EQ(harness.schedule->freeSlots(), 0u);
-  ASSERT_TRUE(harness.launch());
   EXPECT_EQ(harness.schedule->freeSlots(), 1u);
+  ASSERT_TRUE(harness.launch()) << "the head of both";
   harness.run();
   EXPECT_EQ(harness.outcomes[gone].finish, FinishReason::Cancelled);
   EXPECT_EQ(harness.outcomes[stays], generateAlone(config, request(2, 4, 2)));
@@ -306,7 +305,78 @@ TEST(Schedule, OneStepMovesABoundedNumberOfBlocks) {
   EXPECT_THAT(moves, testing::ElementsAre(0, 64, 37)); // a head alone; 100 blocks and one more
 }
 
-TEST(Schedule, OneLaunchIsOutAtATime) {
+// The token that a step needs stays on the device.
+TEST(Schedule, TheNextStepIsOutBeforeItsTokenIsKnown) {
+  ScheduleConfig config = makeConfig({"r4s2"}, 2, 64);
+  Harness harness(config);
+  RequestId id = harness.submit(request(2, 3));
+  for (uint32_t out = 1; out <= 2; ++out) {
+    ASSERT_TRUE(harness.schedule->next(harness.step));
+    EXPECT_EQ(harness.step.rowId[0] < 0, out == 2);
+    ASSERT_TRUE(harness.executor.submit(harness.step).isOk());
+    EXPECT_EQ(harness.schedule->launchesOut(), out);
+  }
+  EXPECT_FALSE(harness.schedule->next(harness.step));
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(harness.executor.wait(harness.result).isOk());
+    ASSERT_TRUE(harness.schedule->launchDone(harness.result).isOk());
+    harness.takeEvents();
+  }
+  harness.run();
+  EXPECT_EQ(harness.outcomes[id], generateAlone(config, request(2, 3)));
+  EXPECT_EQ(harness.launches.size(), 1u) << "none for a token past the last";
+}
+
+TEST(Schedule, AStepAfterTheEndTokenIsForNothing) {
+  ScheduleConfig config = makeConfig({"r4s2"}, 1, 64);
+  Request ends = request(2, 20);
+  ends.ignoreEndOfGeneration = false;
+  while (generateAlone(config, ends).finish != FinishReason::Stop)
+    ++ends.sampling.seed;
+  Generation expected = generateAlone(config, ends);
+  Harness harness(config);
+  RequestId id = harness.submit(ends), next = harness.submit(request(3, 2));
+  uint32_t done = 0;
+  while (harness.outcomes[id].finish == FinishReason::None) {
+    while (harness.schedule->next(harness.step))
+      ASSERT_TRUE(harness.executor.submit(harness.step).isOk());
+    ASSERT_TRUE(harness.executor.wait(harness.result).isOk());
+    ASSERT_TRUE(harness.schedule->launchDone(harness.result).isOk());
+    ++done;
+    harness.takeEvents();
+  }
+  EXPECT_EQ(done, expected.ids.size());
+  EXPECT_EQ(harness.outcomes[id], expected);
+  EXPECT_EQ(harness.schedule->launchesOut(), 1u);
+  EXPECT_EQ(harness.schedule->freeSlots(), 1u) << "whoever gets the slot comes after that launch";
+  ASSERT_TRUE(harness.schedule->next(harness.step));
+  ASSERT_TRUE(harness.executor.submit(harness.step).isOk());
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(harness.executor.wait(harness.result).isOk());
+    ASSERT_TRUE(harness.schedule->launchDone(harness.result).isOk());
+    harness.takeEvents();
+  }
+  harness.run();
+  EXPECT_EQ(harness.outcomes[id], expected) << "and gives nothing";
+  EXPECT_EQ(harness.outcomes[next], generateAlone(config, request(3, 2)));
+}
+
+TEST(Schedule, ATokenThatIsNotTakenHoldsTheNextOneBack) {
+  Harness harness(makeConfig({"r4s2"}, 1, 64));
+  harness.submit(request(2, 3));
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(harness.schedule->next(harness.step));
+    ASSERT_TRUE(harness.executor.submit(harness.step).isOk());
+  }
+  for (StatusCode expected : {StatusCode::Ok, StatusCode::FailedPrecondition}) {
+    ASSERT_TRUE(harness.executor.wait(harness.result).isOk());
+    EXPECT_EQ(harness.schedule->launchDone(harness.result).code(), expected);
+  }
+  harness.takeEvents();
+  EXPECT_TRUE(harness.schedule->launchDone(harness.result).isOk());
+}
+
+TEST(Schedule, ALaunchThatNothingFollowsIsOutAlone) {
   Harness harness(makeConfig({"r4s2"}, 1, 64));
   EXPECT_FALSE(harness.schedule->next(harness.step));
   EXPECT_EQ(harness.schedule->launchDone(harness.result).code(), StatusCode::FailedPrecondition);

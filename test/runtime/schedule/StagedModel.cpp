@@ -19,7 +19,7 @@ uint64_t embed(uint64_t id) { return mix(1, id); }
 } // namespace
 
 StagedModel::StagedModel(const ScheduleConfig &config, uint32_t slots)
-    : config_(config), flow_(config.stages, chain(config.stages, slots)),
+    : config_(config), flow_(config.stages, chain(config.stages, slots), config.maxSequences),
       timelines_(flow_.timelines()), stages_(config.stages) {
   for (const Flow::Edge &edge : flow_.edges())
     rings_.emplace_back(edge.slots);
@@ -37,11 +37,7 @@ void StagedModel::submit(const Step &step) {
   bool runs[64];
   for (uint32_t stage = 0; stage < stages(); ++stage)
     runs[stage] = bucket.body || stage + 1 == stages();
-  auto ids = std::span(step.rowId).first(step.validRows);
-  flow_.submit({.isBody = bucket.body,
-                .needsIds = std::ranges::any_of(ids, [](int32_t id) { return id < 0; }),
-                .returnsIds = step.returnsIds},
-               {runs, stages()}, launch.legs);
+  flow_.submit(step, {bucket.body, bucket.head}, {runs, stages()}, launch.legs);
   for (uint32_t stage = 0; stage < stages(); ++stage)
     if (runs[stage])
       stages_[stage].queue.push_back(submitted_);

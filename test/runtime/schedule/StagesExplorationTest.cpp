@@ -228,6 +228,25 @@ TEST_P(Stages, Row11TwoRequestsAndACancel) {
   EXPECT_GT(explore(system), stages() * 10u);
 }
 
+// The first request ends with a token that nobody foresees, while the step after it may be out; the
+// second takes its slot and blocks.
+TEST_P(Stages, Row11AnEndTokenWhileTheNextStepIsOut) {
+  System system = makeSystem(stages(), slots(), {"r2s2"}, {request(1, 4, 1), request(2, 2, 2)});
+  system.config.maxSequences = 1;
+  Request &ending = system.requests[0];
+  ending.ignoreEndOfGeneration = false;
+  system.config.endOfGeneration = {generateStaged(system.config, ending).ids[1]};
+  ASSERT_EQ(generateStaged(system.config, ending).finish, FinishReason::Stop);
+  EXPECT_GT(explore(system), stages() * 10u);
+}
+
+TEST_P(Stages, Row11OneSequenceAndACancelAheadOfItsTokens) {
+  System system = makeSystem(stages(), slots(), {"r2s2"}, {request(1, 3, 1), request(2, 1, 2)});
+  system.config.maxSequences = 1;
+  system.cancels = true;
+  EXPECT_GT(explore(system), stages() * 10u);
+}
+
 TEST_P(Stages, Row11AFaultHoldsBackOnlyWhatFollows) {
   System system = makeSystem(stages(), slots(), {"r2s2"}, {request(3, 1, 1), request(3, 1, 2)});
   system.faults = true;

@@ -1,13 +1,12 @@
 // Memory is what the plan says, for the plans of real models: under the address sanitizer every
 // byte of arena, weights and state that a command was not given is poisoned while it runs;
 // otherwise the peak is read from what a full launch leaves in the arena.
-#include <cstdlib>
 #include <filesystem>
 
 #include <gtest/gtest.h>
 
 #include "runtime/base/CheckedMath.h"
-#include "test/TestData.h"
+#include "test/CompilePlan.h"
 #include "test/runtime/plan/TinyPlan.h"
 #include "test/runtime/stage/FullSteps.h"
 #include "test/runtime/stage/MemoryWatch.h"
@@ -25,13 +24,9 @@ class CompiledPlans : public testing::TestWithParam<Model> {
 protected:
   void SetUp() override {
     STRATA_REQUIRE_FILE(GetParam().path);
-    std::string compiler = testTool("strata-compile");
-    STRATA_REQUIRE_FILE(compiler);
+    STRATA_REQUIRE_FILE(testTool("strata-compile"));
     // The promise covers the largest bucket; a longer context only makes the pool larger.
-    std::string command = "'" + compiler + "' '" + GetParam().path + "' --max-context 128 -o '" +
-                          plan() + "' 2> '" + folder_ / "errors" + "'";
-    // NOLINTNEXTLINE(bugprone-command-processor): of paths that the tests choose
-    ASSERT_EQ(std::system(command.c_str()), 0) << command;
+    ASSERT_TRUE(compilePlan(GetParam().path, "--max-context 128", plan()));
     auto opened = PlanFile::open(plan());
     ASSERT_TRUE(opened.isOk()) << opened.status().toString();
     file_ = *opened;

@@ -22,7 +22,9 @@ struct Faults {
   uint32_t failing = 0; ///< From 1; 0: none.
   uint32_t devices = 0; ///< Alive.
   std::string failed;   ///< Which call that was: "allocate".
+  std::string what;     ///< What for: "the arena".
   std::string device;   ///< And whose.
+  std::string command;  ///< That the device says it was at: "1: norm".
 };
 
 class FaultyDevice final : public Device {
@@ -60,13 +62,26 @@ public:
   }
   Status enqueue(const DeviceLaunch &launch) override {
     STRATA_RETURN_IF_ERROR(call("launch", "a line"));
+    launches_.push_back(&launch);
     return device_->enqueue(launch);
   }
   Result<bool> wait(const TimelineValue &value, std::chrono::nanoseconds timeout) override {
-    STRATA_RETURN_IF_ERROR(call("wait", "a launch"));
-    return device_->wait(value, timeout);
+    Status status = call("wait", "a launch");
+    if (status.isOk())
+      return device_->wait(value, timeout);
+    for (const DeviceLaunch *launch : launches_)
+      if (launch->signals.back().timeline == value.timeline &&
+          launch->signals.back().value == value.value)
+        failedAt_ = launch;
+    faults_.command = fmt::format("1: {}", device_->op(failedAt_->line, 1));
+    return status;
   }
-  DeviceActivity activity() const override { return device_->activity(); }
+  /// A launch that fails stays at its second command.
+  DeviceActivity activity() const override {
+    if (!failedAt_)
+      return device_->activity();
+    return {.kind = DeviceActivity::Kind::Running, .launch = failedAt_, .index = 1};
+  }
   std::string_view op(LineId line, uint32_t index) const override {
     return device_->op(line, index);
   }
@@ -78,6 +93,7 @@ private:
     if (++faults_.calls != faults_.failing)
       return {};
     faults_.failed = kind;
+    faults_.what = what;
     faults_.device = name();
     return makeError(StatusCode::ResourceExhausted, "{} of {} fails", kind, what)
         .at("device", name());
@@ -85,6 +101,8 @@ private:
 
   Faults &faults_;
   std::unique_ptr<Device> device_;
+  std::vector<const DeviceLaunch *> launches_;
+  const DeviceLaunch *failedAt_ = nullptr;
 };
 
 size_t threadsNow() {
@@ -158,6 +176,33 @@ TEST_P(Fault, Row27AtEveryCallIsNamedAndReleasesEverything) {
   }
   for (const char *kind : {"allocate", "upload", "prepare", "launch", "wait"})
     EXPECT_GT(kinds[kind], 0u) << kind;
+}
+
+// What an error names is what failed: memory by what it is for, a launch by its stage and forward,
+// and a command where the device was at one of that launch. Nothing is named twice.
+TEST_P(Fault, Row22NamesWhatFailedAndNothingElse) {
+  Faults none;
+  ASSERT_TRUE(run(none).isOk());
+  const std::string device = "device 'cpu( [0-9])?'", stage = "stage 's[0-9]'",
+                    forward = "forward '[rh][0-9]+(s[0-9]+)?'", plan = "plan '[^']*'";
+  for (uint32_t call = 1; call <= none.calls; ++call) {
+    Faults faults{.failing = call};
+    std::string text = run(faults).toString();
+    if (faults.failed.empty())
+      continue;
+    std::string expected = fmt::format("{} of {} fails \\({}", faults.failed, faults.what, device);
+    if (faults.failed == "prepare")
+      expected += fmt::format(", {}, {}, {}", forward, stage, plan);
+    else if (faults.failed == "launch")
+      expected += fmt::format(", {}, {}", forward, stage);
+    else if (faults.failed == "wait")
+      expected += fmt::format(", command '{}', {}, {}", faults.command, forward, stage);
+    else if (faults.what.starts_with("handoff"))
+      expected += ", " + plan;
+    else
+      expected += fmt::format("(, {})?, {}", stage, plan);
+    EXPECT_THAT(text, testing::MatchesRegex(expected + "\\)"));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(, Fault, testing::Values(1u, 2u, 4u));

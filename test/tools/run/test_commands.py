@@ -16,6 +16,13 @@ from tools import INVALID_DATA, NOT_SUPPORTED, TOOLS, USAGE, EndToEnd, check, ru
 INTERRUPTED = 130
 
 
+def catches(process, number):
+    """Whether it has a handler for this signal."""
+    with open(f"/proc/{process.pid}/status") as file:
+        caught = next(line for line in file if line.startswith("SigCgt:"))
+    return int(caught.split()[1], 16) >> (number - 1) & 1
+
+
 class WithoutAPlan(unittest.TestCase):
     def refused(self, exit_code, *arguments):
         """Exit code and the one line on standard error."""
@@ -138,7 +145,8 @@ class WithAPlan(EndToEnd):
                 process = subprocess.Popen(
                     command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
                 )
-                time.sleep(1)
+                while not catches(process, signal.SIGINT):  # from READY on
+                    time.sleep(0.01)
                 process.send_signal(signal.SIGINT)
                 out, err = process.communicate(timeout=60)
                 self.assertEqual(process.returncode, INTERRUPTED, err)
@@ -215,6 +223,8 @@ class WithAPlan(EndToEnd):
 
     def test_server(self):
         self.assert_refused(run("strata-run", self.tiny), NOT_SUPPORTED, "generate")
+        folder = os.path.dirname(self.tiny)
+        self.assert_refused(run("strata-run", folder), USAGE, folder, "is a folder")
 
 
 if __name__ == "__main__":
