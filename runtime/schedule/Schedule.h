@@ -74,8 +74,8 @@ public:
   bool next(Step &step);
 
   /// Reports the oldest launch that is out. What it says of a sequence that has ended meanwhile is
-  /// dropped. Errors: FailedPrecondition (no launch is out; a part of it is of a sequence whose last
-  /// token is not taken), Internal (a result that is too short or holds an id outside the
+  /// dropped. Errors: FailedPrecondition (no launch is out; a part of it is of a sequence whose
+  /// last token is not taken), Internal (a result that is too short or holds an id outside the
   /// vocabulary).
   Status launchDone(const StepResult &result);
 
