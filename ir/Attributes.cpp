@@ -35,6 +35,13 @@ LogicalResult SourcePartAttr::verify(function_ref<InFlightDiagnostic()> emitErro
   return emitError() << "row " << first << " of every " << of << " cannot be the first taken";
 }
 
+LogicalResult LayerRangeAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t first,
+                                     int64_t end, int64_t of) {
+  if (first >= 0 && first < end && end <= of)
+    return success();
+  return emitError() << "layers " << first << " to " << end << " of " << of << " are no range";
+}
+
 LogicalResult IdentityAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t width) {
   // F32 counts no further.
   if (width >= 1 && width <= int64_t(1) << 24)

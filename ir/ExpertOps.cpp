@@ -122,7 +122,8 @@ LogicalResult LatentDownOp::verifySymbolUses(SymbolTableCollection &tables) {
   int64_t width = widthOf(getResult());
   if (getGroups() < 1 || width % getGroups() != 0)
     return emitOpError() << "cannot cut a row of " << width << " into " << getGroups() << " groups";
-  return checkWeight(*this, tables, getWeightAttr(), {width, widthOf(getInput())});
+  return checkWeight(*this, tables, getWeightAttr(), {width, widthOf(getInput())},
+                     /*mustBeF32=*/false, getLayer());
 }
 
 LogicalResult LatentUpOp::verifySymbolUses(SymbolTableCollection &tables) {
@@ -133,7 +134,16 @@ LogicalResult LatentUpOp::verifySymbolUses(SymbolTableCollection &tables) {
   int64_t width = widthOf(getInput());
   if (getGroups() < 1 || width % getGroups() != 0)
     return emitOpError() << "cannot cut a row of " << width << " into " << getGroups() << " groups";
-  return checkWeight(*this, tables, getWeightAttr(), {widthOf(getResult()), width});
+  return checkWeight(*this, tables, getWeightAttr(), {widthOf(getResult()), width},
+                     /*mustBeF32=*/false, getLayer());
+}
+
+std::optional<int64_t> tableLayer(Operation *op) {
+  if (auto down = dyn_cast<LatentDownOp>(op))
+    return down.getLayer();
+  if (auto up = dyn_cast<LatentUpOp>(op))
+    return up.getLayer();
+  return std::nullopt;
 }
 
 LogicalResult RowGatedOp::verify() {

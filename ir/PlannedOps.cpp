@@ -1,5 +1,6 @@
 // Verifiers of invocations, dispatches and the allocation problem.
 #include "ir/Strata.h"
+#include "ir/SymbolChecks.h"
 
 #include <limits>
 
@@ -24,7 +25,10 @@ LogicalResult checkSlots(Operation *op, SymbolTableCollection &tables, FlatSymbo
     bool found = true;
     if (auto weight = dyn_cast<WeightSlotAttr>(slot)) {
       name = weight.getWeight();
-      found = tables.lookupNearestSymbolFrom<WeightOp>(op, name) != nullptr;
+      auto weightOp = tables.lookupNearestSymbolFrom<WeightOp>(op, name);
+      found = weightOp != nullptr;
+      if (found && failed(checkLayerOf(op, weightOp, weight.getLayer())))
+        return failure();
     } else if (auto state = dyn_cast<StateSlotAttr>(slot)) {
       name = state.getState();
       auto stateOp = tables.lookupNearestSymbolFrom<StateOp>(op, name);

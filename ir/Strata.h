@@ -37,6 +37,9 @@ mlir::Type elementTypeFor(mlir::MLIRContext *context, const WeightType &type);
 /// blocks.
 std::optional<int64_t> weightBytes(mlir::RankedTensorType type);
 
+/// The layer that `op` reads of a table of layers, where it reads one.
+std::optional<int64_t> tableLayer(mlir::Operation *op);
+
 /// `tensor<rows x width x f32, #strata.space<space>>`; rows may be dynamic.
 mlir::RankedTensorType activationType(mlir::MLIRContext *context, int64_t rows, int64_t width,
                                       llvm::StringRef space);

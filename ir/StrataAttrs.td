@@ -102,6 +102,19 @@ def Strata_SourcePartAttr : Strata_Attr<"SourcePart", "part"> {
   let genVerifyDecl = 1;
 }
 
+def Strata_LayerRangeAttr : Strata_Attr<"LayerRange", "layers"> {
+  let summary = "which layers of a table a weight holds";
+  let description = [{
+    Layers `first` to `end` of a table of layers 0 to `of`: `#strata.layers<24, 48, 48>` is its second half.
+  }];
+  let parameters = (ins "int64_t":$first, "int64_t":$end, "int64_t":$of);
+  let assemblyFormat = "`<` $first `,` $end `,` $of `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    bool contains(int64_t layer) const { return layer >= getFirst() && layer < getEnd(); }
+  }];
+}
+
 def Strata_IdentityAttr : Strata_Attr<"Identity", "identity"> {
   let summary = "a computed weight: element i is i";
   let parameters = (ins "int64_t":$width);
@@ -127,9 +140,12 @@ def Strata_BufferSlotAttr : Strata_Attr<"BufferSlot", "buffer"> {
   let assemblyFormat = "`<` $index `>`";
 }
 def Strata_WeightSlotAttr : Strata_Attr<"WeightSlot", "weight"> {
-  let summary = "a weight of the stage";
-  let parameters = (ins "::mlir::FlatSymbolRefAttr":$weight);
-  let assemblyFormat = "`<` $weight `>`";
+  let summary = "a weight of the stage, or one layer of a table";
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$weight, OptionalParameter<"std::optional<int64_t>">:$layer);
+  let assemblyFormat = "`<` $weight (`,` $layer^)? `>`";
+  let builders = [AttrBuilder<(ins "::mlir::FlatSymbolRefAttr":$weight), [{
+    return $_get($_ctxt, weight, std::nullopt);
+  }]>];
 }
 def Strata_StateSlotAttr : Strata_Attr<"StateSlot", "state"> {
   let summary = "one component of one layer of a state, in the pool's first block";

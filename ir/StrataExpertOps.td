@@ -68,32 +68,40 @@ def Strata_ExpertsOp : Strata_ComputeOp<"experts", [Pure, AllTypesMatch<["input"
 def Strata_LatentDownOp : Strata_ComputeOp<"latent_down", [Pure]> {
   let summary = "rows into the latent space of experts, once for each group";
   let description = [{
-    `a_g = D_g x` for each of `groups`; the weight is `[groups * width, columns]`. The result, and nothing
-    else, is of space `latent`.
+    `a_g = D_g x` for each of `groups`; the weight is `[groups * width, columns]`, or `layer` of a table of
+    such. The result, and nothing else, is of space `latent`.
 
     ```mlir
     %a = strata.latent_down %n, @l1.latent_down {groups = 1 : i64}
         : tensor<?x64xf32, #strata.space<hidden>> -> tensor<?x24xf32, #strata.space<latent>>
+    %b = strata.latent_down %n, @latent_down layer 1 {groups = 2 : i64}
+        : tensor<?x64xf32, #strata.space<hidden>> -> tensor<?x48xf32, #strata.space<latent>>
     ```
   }];
-  let arguments = (ins Strata_Activation:$input, FlatSymbolRefAttr:$weight, Strata_I64Attr:$groups);
+  let arguments = (ins Strata_Activation:$input, FlatSymbolRefAttr:$weight,
+                       OptionalAttr<Strata_I64Attr>:$layer, Strata_I64Attr:$groups);
   let results = (outs Strata_Activation:$result);
-  let assemblyFormat = "$input `,` $weight attr-dict `:` type($input) `->` type($result)";
+  let assemblyFormat = [{
+    $input `,` $weight (`layer` $layer^)? attr-dict `:` type($input) `->` type($result)
+  }];
 }
 
 def Strata_LatentUpOp : Strata_ComputeOp<"latent_up", [Pure]> {
   let summary = "rows out of the latent space of experts, the groups added";
   let description = [{
-    `y = sum_g U_g a_g`; the weight is `[outputs, groups * width]`.
+    `y = sum_g U_g a_g`; the weight is `[outputs, groups * width]`, or `layer` of a table of such.
 
     ```mlir
     %y = strata.latent_up %a, @l1.latent_up {groups = 1 : i64}
         : tensor<?x24xf32, #strata.space<latent>> -> tensor<?x64xf32, #strata.space<hidden>>
     ```
   }];
-  let arguments = (ins Strata_Activation:$input, FlatSymbolRefAttr:$weight, Strata_I64Attr:$groups);
+  let arguments = (ins Strata_Activation:$input, FlatSymbolRefAttr:$weight,
+                       OptionalAttr<Strata_I64Attr>:$layer, Strata_I64Attr:$groups);
   let results = (outs Strata_Activation:$result);
-  let assemblyFormat = "$input `,` $weight attr-dict `:` type($input) `->` type($result)";
+  let assemblyFormat = [{
+    $input `,` $weight (`layer` $layer^)? attr-dict `:` type($input) `->` type($result)
+  }];
 }
 
 def Strata_RowGatedOp : Strata_Op<"row_gated", [Pure, AllTypesMatch<["input", "result"]>]> {

@@ -61,6 +61,11 @@ def Strata_WeightOp : Strata_Op<"weight", [Symbol, ParentOneOf<["ModelOp", "Stag
     is the layer whose segment of the plan holds the bytes. `stages` lists the stages that hold a
     replica, once replicate-constants has run; `layout` is the physical layout that choose-layouts took.
 
+    A *table* has `layers`: one source tensor for all layers, of which the outermost dimension of `type`
+    counts those that are held; `join` joins each of them for itself. An op that reads a table says which
+    layer of it. Layers lie one behind the other, each at a multiple of 64 bytes. A stage's replica is
+    trimmed to the layers that the stage reads: `ranges` lists them, first and end for each of `stages`.
+
     ```mlir
     strata.weight @l0.q : tensor<64x64x!strata.quant<q4_1>> from "blk.0.attn_q.weight" unit "layer 0"
     strata.weight @rope : tensor<4xf32> computed #strata.rope_frequencies<theta = 10000.0, width = 8,
@@ -73,20 +78,24 @@ def Strata_WeightOp : Strata_Op<"weight", [Symbol, ParentOneOf<["ModelOp", "Stag
     ```mlir
     strata.weight @l0.dt : tensor<8x64xf32> from "layers.0.in_proj.weight" part <320, 328> unit "layer 0"
     ```
+    ```mlir
+    strata.weight @latent_up : tensor<2x64x48xf32> from "latent_up" join 2 layers <0, 2, 2> unit "latent_up"
+    ```
   }];
   let arguments = (ins
     SymbolNameAttr:$sym_name, TypeAttrOf<AnyRankedTensor>:$type,
     OptionalAttr<StrAttr>:$source, OptionalAttr<Strata_I64Attr>:$stack,
     OptionalAttr<Strata_SourcePartAttr>:$part, OptionalAttr<Strata_I64Attr>:$join,
-    OptionalAttr<StrAttr>:$map,
+    OptionalAttr<Strata_LayerRangeAttr>:$layers, OptionalAttr<StrAttr>:$map,
     OptionalAttr<AnyAttrOf<[Strata_RopeFrequenciesAttr, Strata_IdentityAttr]>>:$computed,
-    OptionalAttr<F64Attr>:$plus, StrAttr:$unit, OptionalAttr<DenseI64ArrayAttr>:$stages, OptionalAttr<StrAttr>:$layout
+    OptionalAttr<F64Attr>:$plus, StrAttr:$unit, OptionalAttr<DenseI64ArrayAttr>:$stages,
+    OptionalAttr<DenseI64ArrayAttr>:$ranges, OptionalAttr<StrAttr>:$layout
   );
   let assemblyFormat = [{
     $sym_name `:` $type (`from` $source^)? (`stack` $stack^)? (`part` $part^)? (`join` $join^)?
-    (`map` $map^)? (`computed` $computed^)? (`plus` $plus^)?
+    (`layers` $layers^)? (`map` $map^)? (`computed` $computed^)? (`plus` $plus^)?
     `unit` $unit
-    (`stages` $stages^)? (`layout` $layout^)? attr-dict
+    (`stages` $stages^)? (`ranges` $ranges^)? (`layout` $layout^)? attr-dict
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
@@ -94,6 +103,16 @@ def Strata_WeightOp : Strata_Op<"weight", [Symbol, ParentOneOf<["ModelOp", "Stag
       return ::llvm::cast<::mlir::RankedTensorType>(getType());
     }
     ::mlir::LogicalResult verifySource();
+    ::mlir::LogicalResult verifyTable();
+    bool isTable() { return getLayers().has_value(); }
+    /// What one layer of a table is, or the whole of any other weight.
+    ::mlir::RankedTensorType getLayerType();
+    /// Bytes from one layer of a table to the next.
+    int64_t getLayerStride();
+    /// Bytes that are held, of a table from the first layer's begin to the last one's end.
+    int64_t getBytes();
+    /// Leaves layers `first` to `end` of a table.
+    void trimTo(int64_t first, int64_t end);
   }];
 }
 

@@ -69,7 +69,10 @@ LogicalResult WeightOp::verify() {
   for (int64_t dimension : type.getShape())
     if (dimension < 1 || dimension > maxWidth)
       return emitOpError() << "has a dimension of " << dimension << ", must be 1 to " << maxWidth;
-  if (!weightBytes(type))
+  if (isTable() && failed(verifyTable()))
+    return failure();
+  // Of a table, with room for what aligns its layers.
+  if (!weightBytes(type) || (isTable() && *weightBytes(type) > INT64_MAX / 2))
     return emitOpError() << "rows of " << type.getShape().back()
                          << " elements are no whole number of blocks of "
                          << weightType->blockElements << " ("
@@ -99,9 +102,61 @@ LogicalResult WeightOp::verify() {
   return success();
 }
 
+constexpr uint64_t layerAlignment = 64; // bytes, as of every weight of a plan
+
+RankedTensorType WeightOp::getLayerType() {
+  RankedTensorType type = getTensorType();
+  return isTable() ? RankedTensorType::get(type.getShape().drop_front(), type.getElementType())
+                   : type;
+}
+
+int64_t WeightOp::getLayerStride() {
+  return static_cast<int64_t>(
+      alignUp(static_cast<uint64_t>(*weightBytes(getLayerType())), layerAlignment));
+}
+
+int64_t WeightOp::getBytes() {
+  int64_t bytes = *weightBytes(getLayerType());
+  return isTable()
+             ? getLayerStride() * (getLayers()->getEnd() - getLayers()->getFirst() - 1) + bytes
+             : bytes;
+}
+
+void WeightOp::trimTo(int64_t first, int64_t end) {
+  SmallVector<int64_t> shape(getTensorType().getShape());
+  shape.front() = end - first;
+  setType(RankedTensorType::get(shape, getTensorType().getElementType()));
+  setLayersAttr(LayerRangeAttr::get(getContext(), first, end, getLayers()->getOf()));
+}
+
+/// What a table's layers are.
+LogicalResult WeightOp::verifyTable() {
+  LayerRangeAttr layers = *getLayers();
+  int64_t held = layers.getEnd() - layers.getFirst();
+  if (layers.getOf() > maxLayers || getTensorType().getRank() < 2 ||
+      getTensorType().getDimSize(0) != held)
+    return emitOpError() << "holds layers " << layers.getFirst() << " to " << layers.getEnd()
+                         << " of at most " << maxLayers
+                         << ", which the outermost dimension counts, not " << getTensorType();
+  if (!getSource() || getStack() || getPart())
+    return emitOpError() << "is a table of layers, which is read whole from one source";
+  if (!getRanges() || !getStages())
+    return success();
+  if (getRanges()->size() != 2 * getStages()->size())
+    return emitOpError() << "has " << getRanges()->size() << " ends of ranges for "
+                         << getStages()->size() << " stages";
+  for (size_t i = 0; i < getRanges()->size(); i += 2)
+    if ((*getRanges())[i] < layers.getFirst() || (*getRanges())[i] >= (*getRanges())[i + 1] ||
+        (*getRanges())[i + 1] > layers.getEnd())
+      return emitOpError() << "gives stage " << (*getStages())[i / 2] << " layers "
+                           << (*getRanges())[i] << " to " << (*getRanges())[i + 1] << " of "
+                           << layers;
+  return success();
+}
+
 /// How the source is cut and joined.
 LogicalResult WeightOp::verifySource() {
-  RankedTensorType type = getTensorType();
+  RankedTensorType type = getLayerType();
   if ((getStack() || getPart() || getJoin() || getMap()) && (!getSource() || getComputed()))
     return emitOpError() << "says how to read a source that it lacks";
   if (auto stack = getStack())

@@ -29,11 +29,11 @@ FailureOr<SymbolOp> resolve(Operation *op, SymbolTableCollection &tables, FlatSy
 int64_t widthOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape().back(); }
 
 LogicalResult checkWeight(Operation *op, SymbolTableCollection &tables, FlatSymbolRefAttr name,
-                          ArrayRef<int64_t> shape, bool mustBeF32) {
+                          ArrayRef<int64_t> shape, bool mustBeF32, std::optional<int64_t> layer) {
   auto weight = resolve<WeightOp>(op, tables, name);
-  if (failed(weight))
+  if (failed(weight) || failed(checkLayerOf(op, *weight, layer)))
     return failure();
-  RankedTensorType type = weight->getTensorType();
+  RankedTensorType type = weight->getLayerType();
   bool matches = type.getRank() == static_cast<int64_t>(shape.size());
   for (size_t i = 0; matches && i < shape.size(); ++i)
     matches = ShapedType::isDynamic(shape[i]) || type.getDimSize(i) == shape[i];
@@ -82,10 +82,30 @@ LogicalResult checkComponent(Operation *op, StateOp state, StringRef name, int64
   return diagnostic;
 }
 
+LogicalResult checkLayerOf(Operation *op, WeightOp weight, std::optional<int64_t> layer) {
+  auto layers = weight.getLayers();
+  if (layers.has_value() == layer.has_value() && (!layer || layers->contains(*layer)))
+    return success();
+  InFlightDiagnostic diagnostic = op->emitOpError();
+  if (!layer)
+    diagnostic << "must say which layer of table @" << weight.getSymName() << " it reads";
+  else if (!layers)
+    diagnostic << "reads layer " << *layer << " of @" << weight.getSymName()
+               << ", which is no table of layers";
+  else
+    diagnostic << "reads layer " << *layer << " of table @" << weight.getSymName()
+               << ", of which layers " << layers->getFirst() << " to " << layers->getEnd()
+               << " are held here";
+  diagnostic.attachNote(weight.getLoc()) << "the weight is declared here";
+  return diagnostic;
+}
+
 FailureOr<std::array<int64_t, 3>> expertShape(Operation *op, SymbolTableCollection &tables,
                                               FlatSymbolRefAttr name) {
   auto weight = resolve<WeightOp>(op, tables, name);
   if (failed(weight))
+    return failure();
+  if (failed(checkLayerOf(op, *weight, std::nullopt)))
     return failure();
   RankedTensorType type = weight->getTensorType();
   if (type.getRank() == 3)

@@ -9,10 +9,15 @@ namespace strata::ir {
 
 int64_t widthOf(mlir::Value value); ///< Of a row.
 
-/// The weight is `[shape...]` (dynamic: any size), and F32 where it must be.
+/// The weight, or `layer` of a table, is `[shape...]` (dynamic: any size), and F32 where it must
+/// be.
 mlir::LogicalResult checkWeight(mlir::Operation *op, mlir::SymbolTableCollection &tables,
                                 mlir::FlatSymbolRefAttr name, llvm::ArrayRef<int64_t> shape,
-                                bool mustBeF32 = false);
+                                bool mustBeF32 = false, std::optional<int64_t> layer = {});
+
+/// A table is read at a layer that it holds, any other weight as a whole.
+mlir::LogicalResult checkLayerOf(mlir::Operation *op, WeightOp weight,
+                                 std::optional<int64_t> layer);
 
 /// The weight is `[a, b, c]`; gives its sizes.
 mlir::FailureOr<std::array<int64_t, 3>>

@@ -223,7 +223,7 @@ public:
     model_.embedding([&](LayerBuilder &ops) { return ops.embed(embedding, "hidden"); });
     for (int64_t i = 0; i < shape.layers; ++i)
       buildLayer(i);
-    buildHead(embedding);
+    model_.head("model.norm.weight", definition_.epsilon, definition_.tied ? embedding : Weight());
     model_.skipTensors(gguf_ ? fmt::format("blk.{}.", shape.layers)
                              : fmt::format("model.layers.{}.", shape.layers),
                        "layers that predict further tokens have no definition here");
@@ -350,22 +350,6 @@ private:
     model_.decoder(i, [&](LayerBuilder &ops, mlir::Value x) {
       x = ops.add(x, attention(ops, ops.rmsNorm(x, attentionNorm, epsilon)));
       return ops.add(x, feedForward(ops, ops.rmsNorm(x, mlpNorm, epsilon)));
-    });
-  }
-
-  void buildHead(Weight embedding) {
-    const ModelShape &shape = definition_.shape;
-    Weight outputNorm = model_.vector(
-        "output_norm", gguf_ ? "output_norm.weight" : "model.norm.weight", shape.hidden, headUnit);
-    Weight head = embedding;
-    if (!definition_.tied)
-      head = model_.matrix("head", gguf_ ? "output.weight" : "lm_head.weight", shape.vocabulary,
-                           shape.hidden, headUnit);
-    else if (!gguf_)
-      model_.ignoreTensor("lm_head.weight");
-    model_.head([&](LayerBuilder &ops, mlir::Value x) {
-      mlir::Value n = ops.rmsNorm(ops.gatherRows(x), outputNorm, definition_.epsilon);
-      ops.sample(ops.logits(n, head, "vocabulary"));
     });
   }
 

@@ -191,7 +191,8 @@ public:
     });
     for (int64_t i = 0; i < shape.layers; ++i)
       buildLayer(i);
-    buildHead(embedding);
+    model_.head("model.norm.weight", gemma_.epsilon, gemma_.tied ? embedding : Weight(),
+                /*plus=*/gguf_ ? 0 : 1);
   }
 
 private:
@@ -250,22 +251,6 @@ private:
       mlir::Value up = ops.linear(m, wUp, {}, "intermediate");
       m = ops.linear(ops.gated(ir::Function::gelu_tanh, gate, up), wDown, {}, "hidden");
       return ops.add(x, ops.rmsNorm(m, afterMlp, epsilon));
-    });
-  }
-
-  void buildHead(Weight embedding) {
-    const ModelShape &shape = gemma_.shape;
-    Weight outputNorm =
-        model_.vector("output_norm", gguf_ ? "output_norm.weight" : "model.norm.weight",
-                      shape.hidden, headUnit, gguf_ ? 0 : 1);
-    Weight head = embedding;
-    if (!gemma_.tied)
-      head = model_.matrix("head", "output.weight", shape.vocabulary, shape.hidden, headUnit);
-    if (!gguf_)
-      model_.ignoreTensor("lm_head.weight"); // equal to the embedding where it is stored
-    model_.head([&](LayerBuilder &ops, mlir::Value x) {
-      mlir::Value n = ops.rmsNorm(ops.gatherRows(x), outputNorm, gemma_.epsilon);
-      ops.sample(ops.logits(n, head, "vocabulary"));
     });
   }
 

@@ -7,7 +7,7 @@
 //   x = x + sum_g U[l][g] (sum of w_k e_k of label g) + sigmoid(w_sg . n) shared(n)
 //
 // D and U are tables of all layers: `model.latent_down` [layers, groups, latent, hidden] and
-// `model.latent_up` [layers, groups, hidden, latent]. A layer takes its own rows of them, so a
+// `model.latent_up` [layers, groups, hidden, latent]. A layer reads its own part of them, and a
 // stage holds those of its layers and no others.
 #include "models/Family.h"
 
@@ -103,14 +103,10 @@ public:
     Weight embedding = model_.matrix("embedding", "model.embed_tokens.weight", shape.vocabulary,
                                      shape.hidden, embeddingUnit);
     model_.embedding([&](LayerBuilder &ops) { return ops.embed(embedding, "hidden"); });
+    declareTables();
     for (int64_t i = 0; i < shape.layers; ++i)
       buildLayer(i);
-    Weight norm = model_.vector("output_norm", "model.norm.weight", shape.hidden, headUnit);
-    Weight head = model_.matrix("head", "lm_head.weight", shape.vocabulary, shape.hidden, headUnit);
-    model_.head([&](LayerBuilder &ops, mlir::Value x) {
-      mlir::Value n = ops.rmsNorm(ops.gatherRows(x), norm, grouped_.epsilon);
-      ops.sample(ops.logits(n, head, "vocabulary"));
-    });
+    model_.head("model.norm.weight", grouped_.epsilon, /*tied=*/Weight());
   }
 
 private:
@@ -130,19 +126,16 @@ private:
     source.stack = grouped_.experts;
     return model_.weight(symbol(i, name), source, {grouped_.experts, rows, columns}, layerUnit(i));
   }
-  /// This layer's rows of a table of all layers.
-  Weight table(int64_t i, bool isUp) {
+  void declareTables() {
     int64_t hidden = grouped_.shape.hidden, latent = grouped_.latent, groups = grouped_.groups;
-    int64_t rows = isUp ? hidden : latent, columns = isUp ? latent : hidden;
     WeightSource source;
-    source.tensor = isUp ? "model.latent_up" : "model.latent_down";
-    source.shape = {grouped_.shape.layers, groups, rows, columns};
-    source.part = {i * groups * rows, grouped_.shape.layers * groups * rows};
-    if (!isUp)
-      return model_.weight(symbol(i, "latent_down"), source, {groups * rows, columns},
-                           layerUnit(i));
+    source.tensor = "model.latent_down";
+    source.shape = {grouped_.shape.layers, groups, latent, hidden};
+    latentDown_ = model_.table("latent_down", source, groups * latent, hidden);
+    source.tensor = "model.latent_up";
+    source.shape = {grouped_.shape.layers, groups, hidden, latent};
     source.join = groups;
-    return model_.weight(symbol(i, "latent_up"), source, {rows, groups * columns}, layerUnit(i));
+    latentUp_ = model_.table("latent_up", source, hidden, groups * latent);
   }
 
   using Part = std::function<mlir::Value(LayerBuilder &, mlir::Value)>;
@@ -150,7 +143,7 @@ private:
   Part declareExperts(int64_t i) {
     int64_t hidden = grouped_.shape.hidden, shared = grouped_.sharedInner;
     Weight router = matrix(i, "router", "mlp.gate", grouped_.experts, hidden);
-    Weight down = table(i, false), up = table(i, true);
+    Weight down = latentDown_.ofLayer(i), up = latentUp_.ofLayer(i);
     ExpertWeights weights;
     weights.gate = experts(i, "experts_gate", "gate_proj", grouped_.inner, grouped_.latent);
     weights.up = experts(i, "experts_up", "up_proj", grouped_.inner, grouped_.latent);
@@ -205,7 +198,7 @@ private:
   const Grouped &grouped_;
   ModelBuilder &model_;
   AttentionState state_;
-  Weight frequencies_, slots_;
+  Weight frequencies_, slots_, latentDown_, latentUp_;
 };
 
 class GroupedLatent final : public Family {

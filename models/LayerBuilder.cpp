@@ -100,14 +100,19 @@ Value LayerBuilder::experts(Value input, Value routing, const ExpertWeights &wei
                                weights.down.symbol, weights.slots.symbol, weights.labels.symbol);
 }
 
+IntegerAttr LayerBuilder::layerOf(const Weight &weight) {
+  return weight.layer ? builder_.getI64IntegerAttr(*weight.layer) : IntegerAttr();
+}
+
 Value LayerBuilder::latentDown(Value input, Weight weight, int64_t groups) {
   return ir::LatentDownOp::create(builder_, location_, rows(weight.rows, "latent"), input,
-                                  weight.symbol, builder_.getI64IntegerAttr(groups));
+                                  weight.symbol, layerOf(weight),
+                                  builder_.getI64IntegerAttr(groups));
 }
 
 Value LayerBuilder::latentUp(Value input, Weight weight, int64_t groups, StringRef space) {
   return ir::LatentUpOp::create(builder_, location_, rows(weight.rows, space), input, weight.symbol,
-                                builder_.getI64IntegerAttr(groups));
+                                layerOf(weight), builder_.getI64IntegerAttr(groups));
 }
 
 Value LayerBuilder::conv(Value input, Weight weight, Weight bias, SlotState state, int64_t layer) {

@@ -308,7 +308,8 @@ public:
     model_.embedding([&](LayerBuilder &ops) { return ops.embed(embedding, "hidden"); });
     for (int64_t i = 0; i < shape.layers; ++i)
       buildLayer(i);
-    buildHead(embedding);
+    model_.head("model.norm.weight", decoder_.epsilon, decoder_.tied ? embedding : Weight());
+    ignoreSpareTensors();
   }
 
 private:
@@ -409,31 +410,13 @@ private:
     });
   }
 
-  void buildHead(Weight embedding) {
-    const ModelShape &shape = decoder_.shape;
-    Weight outputNorm = model_.vector(
-        "output_norm", gguf_ ? "output_norm.weight" : "model.norm.weight", shape.hidden, headUnit);
-    Weight head = embedding;
-    if (!decoder_.tied)
-      head = model_.matrix("head", gguf_ ? "output.weight" : "lm_head.weight", shape.vocabulary,
-                           shape.hidden, headUnit);
-    ignoreSpareTensors();
-    model_.head([&](LayerBuilder &ops, mlir::Value x) {
-      mlir::Value n = ops.rmsNorm(ops.gatherRows(x), outputNorm, decoder_.epsilon);
-      ops.sample(ops.logits(n, head, "vocabulary"));
-    });
-  }
-
-  /// Old Hugging Face checkpoints store the frequencies, which follow from the configuration; some
-  /// tied ones store the head all the same.
+  /// Old Hugging Face checkpoints store the frequencies, which follow from the configuration.
   void ignoreSpareTensors() {
     if (gguf_)
       return;
     model_.ignoreTensor("model.rotary_emb.inv_freq");
     for (int64_t i = 0; i < decoder_.shape.layers; ++i)
       model_.ignoreTensor(fmt::format("model.layers.{}.self_attn.rotary_emb.inv_freq", i));
-    if (decoder_.tied)
-      model_.ignoreTensor("lm_head.weight");
   }
 
   const Decoder &decoder_;

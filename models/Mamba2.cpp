@@ -113,19 +113,7 @@ void buildModel(const Mamba &mamba, bool isGguf, ModelBuilder &model) {
       return ops.add(x, mixer.build(ops, ops.rmsNorm(x, norm, epsilon), state));
     });
   }
-  Weight norm =
-      model.vector("output_norm", isGguf ? "output_norm.weight" : "backbone.norm_f.weight",
-                   shape.hidden, headUnit);
-  Weight head = embedding;
-  if (!mamba.tied)
-    head = model.matrix("head", isGguf ? "output.weight" : "lm_head.weight", shape.vocabulary,
-                        shape.hidden, headUnit);
-  else if (!isGguf)
-    model.ignoreTensor("lm_head.weight");
-  model.head([&](LayerBuilder &ops, mlir::Value x) {
-    mlir::Value n = ops.rmsNorm(ops.gatherRows(x), norm, epsilon);
-    ops.sample(ops.logits(n, head, "vocabulary"));
-  });
+  model.head("backbone.norm_f.weight", epsilon, mamba.tied ? embedding : Weight());
 }
 
 class Mamba2 final : public Family {

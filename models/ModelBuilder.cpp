@@ -146,14 +146,15 @@ Weight ModelBuilder::declare(const std::string &symbol, RankedTensorType type,
                              const std::string &tensor, Attribute computed, std::string_view unit,
                              double plus) {
   Location location = NameLoc::get(StringAttr::get(&context_, tensor.empty() ? symbol : tensor));
-  ir::WeightOp::create(weights_, location, symbol, type,
-                       tensor.empty() ? StringAttr() : StringAttr::get(&context_, tensor),
-                       /*stack=*/IntegerAttr(), /*part=*/ir::SourcePartAttr(),
-                       /*join=*/IntegerAttr(), /*map=*/StringAttr(), computed,
-                       plus == 0 ? FloatAttr() : weights_.getF64FloatAttr(plus),
-                       StringRef(unit.data(), unit.size()), DenseI64ArrayAttr(), StringAttr());
+  ir::WeightOp::create(
+      weights_, location, symbol, type,
+      tensor.empty() ? StringAttr() : StringAttr::get(&context_, tensor),
+      /*stack=*/IntegerAttr(), /*part=*/ir::SourcePartAttr(),
+      /*join=*/IntegerAttr(), /*layers=*/ir::LayerRangeAttr(),
+      /*map=*/StringAttr(), computed, plus == 0 ? FloatAttr() : weights_.getF64FloatAttr(plus),
+      StringRef(unit.data(), unit.size()), DenseI64ArrayAttr(), DenseI64ArrayAttr(), StringAttr());
   return {FlatSymbolRefAttr::get(&context_, symbol), type.getDimSize(0),
-          type.getRank() > 1 ? type.getDimSize(1) : 0};
+          type.getRank() > 1 ? type.getDimSize(1) : 0, std::nullopt};
 }
 
 const WeightType *ModelBuilder::matrixType(const std::string &name, const Tensor *stored,
@@ -199,15 +200,25 @@ Weight ModelBuilder::declareFrom(const std::string &symbol, const WeightSource &
   auto part = source.part
                   ? ir::SourcePartAttr::get(&context_, source.part->first, source.part->second)
                   : ir::SourcePartAttr();
-  ir::WeightOp::create(weights_, NameLoc::get(StringAttr::get(&context_, source.tensor)), symbol,
-                       RankedTensorType::get(shape, ir::elementTypeFor(&context_, *type)),
-                       StringAttr::get(&context_, source.tensor), integer(source.stack, 0), part,
-                       integer(source.join, 1),
-                       source.isNegativeExponential ? StringAttr::get(&context_, "neg_exp")
-                                                    : StringAttr(),
-                       Attribute(), FloatAttr(), StringRef(unit.data(), unit.size()),
-                       DenseI64ArrayAttr(), StringAttr());
-  return {FlatSymbolRefAttr::get(&context_, symbol), shape[0], shape.size() > 1 ? shape[1] : 0};
+  ir::WeightOp::create(
+      weights_, NameLoc::get(StringAttr::get(&context_, source.tensor)), symbol,
+      RankedTensorType::get(shape, ir::elementTypeFor(&context_, *type)),
+      StringAttr::get(&context_, source.tensor), integer(source.stack, 0), part,
+      integer(source.join, 1),
+      source.layers ? ir::LayerRangeAttr::get(&context_, 0, source.layers, source.layers)
+                    : ir::LayerRangeAttr(),
+      source.isNegativeExponential ? StringAttr::get(&context_, "neg_exp") : StringAttr(),
+      Attribute(), FloatAttr(), StringRef(unit.data(), unit.size()), DenseI64ArrayAttr(),
+      DenseI64ArrayAttr(), StringAttr());
+  return {FlatSymbolRefAttr::get(&context_, symbol), shape[0], shape.size() > 1 ? shape[1] : 0,
+          std::nullopt};
+}
+
+Weight ModelBuilder::table(const std::string &symbol, WeightSource source, int64_t rows,
+                           int64_t columns) {
+  source.layers = shape_.layers;
+  Weight declared = weight(symbol, source, {source.layers, rows, columns}, symbol);
+  return {declared.symbol, rows, columns, std::nullopt};
 }
 
 Weight ModelBuilder::weight(const std::string &symbol, const WeightSource &source,
@@ -334,9 +345,17 @@ void ModelBuilder::decoder(int64_t index, LayerBody body) {
   residual_ = layer(ir::LayerKind::decoder, index, layerUnit(index), residual_, body);
 }
 
-void ModelBuilder::head(llvm::function_ref<void(LayerBuilder &, Value)> body) {
+void ModelBuilder::head(const std::string &norm, double epsilon, Weight tied, double plus) {
+  bool isGguf = checkpoint_.format() == CheckpointFormat::Gguf;
+  Weight weight =
+      vector("output_norm", isGguf ? "output_norm.weight" : norm, shape_.hidden, headUnit, plus);
+  std::string own = isGguf ? "output.weight" : "lm_head.weight";
+  Weight head = tied ? tied : matrix("head", own, shape_.vocabulary, shape_.hidden, headUnit);
+  if (tied && !isGguf)
+    ignoreTensor(own);
   layer(ir::LayerKind::head, 0, headUnit, residual_, [&](LayerBuilder &ops, Value residual) {
-    body(ops, residual);
+    Value n = ops.rmsNorm(ops.gatherRows(residual), weight, epsilon);
+    ops.sample(ops.logits(n, head, "vocabulary"));
     return Value();
   });
 }

@@ -33,8 +33,10 @@ struct Weight {
   mlir::FlatSymbolRefAttr symbol; ///< Null: the model has no such weight.
   int64_t rows = 0;
   int64_t columns = 0;
+  std::optional<int64_t> layer; ///< Which of a table, which has rows and columns for each.
 
   explicit operator bool() const { return symbol != nullptr; }
+  Weight ofLayer(int64_t index) const { return {symbol, rows, columns, index}; }
 };
 
 /// Where a weight's values lie in the checkpoint (`strata.weight` says what each field means).
@@ -44,6 +46,7 @@ struct WeightSource {
   int64_t stack = 0;                               ///< 0: one tensor.
   std::optional<std::pair<int64_t, int64_t>> part; ///< First row, of how many.
   int64_t join = 1;
+  int64_t layers = 0; ///< Above 0: a table, which has so many layers.
   bool isNegativeExponential = false;
 };
 
@@ -129,6 +132,7 @@ public:
 
 private:
   mlir::Type rows(int64_t width, llvm::StringRef space);
+  mlir::IntegerAttr layerOf(const Weight &weight); ///< Null where it is no table's.
 
   mlir::OpBuilder builder_;
   mlir::Location location_;
@@ -160,7 +164,9 @@ public:
   /// A weight of any shape in the type that it is stored in.
   Weight weight(const std::string &symbol, const WeightSource &source,
                 llvm::ArrayRef<int64_t> shape, std::string_view unit);
-  /// The same in F32, converted when packed.
+  /// One tensor that holds a matrix for every layer; `ofLayer` of it is what a layer reads.
+  Weight table(const std::string &symbol, WeightSource source, int64_t rows, int64_t columns);
+  /// The same as `weight` in F32, converted when packed.
   Weight floatWeight(const std::string &symbol, const WeightSource &source,
                      llvm::ArrayRef<int64_t> shape, std::string_view unit);
   /// A table that maps each of `width` things to itself.
@@ -189,7 +195,11 @@ public:
   using LayerBody = llvm::function_ref<mlir::Value(LayerBuilder &, mlir::Value)>;
   void embedding(llvm::function_ref<mlir::Value(LayerBuilder &)> body);
   void decoder(int64_t index, LayerBody body); ///< From the residual to the next residual.
-  void head(llvm::function_ref<void(LayerBuilder &, mlir::Value)> body);
+  /// Norm, logits of the rows that need them, and the draw. `norm` is the norm's tensor in a folder
+  /// (a GGUF file has one name for it), `plus` what it is stored less. Where `tied` is null the
+  /// head has a matrix of its own; a tied model's, which some folders store all the same, is not
+  /// read.
+  void head(const std::string &norm, double epsilon, Weight tied, double plus = 0);
 
   /// Sets the ids that end a generation. Those outside the vocabulary cannot be drawn: left out.
   void setEndOfGeneration(llvm::ArrayRef<int32_t> ids);

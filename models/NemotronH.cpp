@@ -333,7 +333,7 @@ public:
     model_.embedding([&](LayerBuilder &ops) { return ops.embed(embedding, "hidden"); });
     for (int64_t i = 0; i < shape.layers; ++i)
       buildLayer(i);
-    buildHead(embedding);
+    model_.head(root_ + "norm_f.weight", hybrid_.epsilon, hybrid_.tied ? embedding : Weight());
     model_.skipTensors(gguf_ ? fmt::format("blk.{}.", shape.layers) : "mtp.",
                        "layers that predict further tokens have no definition here");
   }
@@ -421,23 +421,6 @@ private:
     Mixer mixer = declareMixer(i);
     model_.decoder(i, [&](LayerBuilder &ops, mlir::Value x) {
       return ops.add(x, mixer(ops, ops.rmsNorm(x, norm, hybrid_.epsilon)));
-    });
-  }
-
-  void buildHead(Weight embedding) {
-    const ModelShape &shape = hybrid_.shape;
-    Weight norm =
-        model_.vector("output_norm", gguf_ ? "output_norm.weight" : root_ + "norm_f.weight",
-                      shape.hidden, headUnit);
-    Weight head = embedding;
-    if (!hybrid_.tied)
-      head = model_.matrix("head", gguf_ ? "output.weight" : "lm_head.weight", shape.vocabulary,
-                           shape.hidden, headUnit);
-    else if (!gguf_)
-      model_.ignoreTensor("lm_head.weight");
-    model_.head([&](LayerBuilder &ops, mlir::Value x) {
-      mlir::Value n = ops.rmsNorm(ops.gatherRows(x), norm, hybrid_.epsilon);
-      ops.sample(ops.logits(n, head, "vocabulary"));
     });
   }
 

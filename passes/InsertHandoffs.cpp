@@ -68,11 +68,18 @@ private:
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(&stage.getRegion().emplaceBlock());
 
-    for (WeightOp weight : weights)
-      if (llvm::is_contained(*weight.getStages(), index)) {
-        auto replica = cast<WeightOp>(builder.clone(*weight));
-        replica.removeStagesAttr();
+    for (WeightOp weight : weights) {
+      const int64_t *found = llvm::find(*weight.getStages(), index);
+      if (found == weight.getStages()->end())
+        continue;
+      auto replica = cast<WeightOp>(builder.clone(*weight));
+      replica.removeStagesAttr();
+      replica.removeRangesAttr();
+      if (weight.isTable()) {
+        ptrdiff_t number = 2 * (found - weight.getStages()->begin());
+        replica.trimTo((*weight.getRanges())[number], (*weight.getRanges())[number + 1]);
       }
+    }
     for (StateOp state : states)
       cloneState(builder, state, layers);
 

@@ -18,18 +18,25 @@ using namespace ir;
 
 planner::PartitionProblem describe(ModelOp model, ArrayRef<LayerOp> layers) {
   planner::PartitionProblem problem;
-  llvm::DenseMap<StringAttr, size_t> index;
+  // Each layer of a table is a weight of its own here: a stage holds those that it reads.
+  llvm::DenseMap<std::pair<StringAttr, int64_t>, size_t> index;
   for (WeightOp weight : model.getOps<WeightOp>()) {
-    index[weight.getSymNameAttr()] = problem.weightBytes.size();
-    problem.weightBytes.push_back(*weightBytes(weight.getTensorType()));
+    constexpr int64_t whole = -1;
+    auto layers = weight.getLayers();
+    for (int64_t i = layers ? layers->getFirst() : whole; i < (layers ? layers->getEnd() : 0);
+         ++i) {
+      index[{weight.getSymNameAttr(), i}] = problem.weightBytes.size();
+      problem.weightBytes.push_back(weight.getLayerStride());
+    }
   }
   for (LayerOp layer : layers) {
     planner::Unit unit;
     llvm::SmallDenseSet<size_t> weights;
     layer.walk([&](Operation *op) {
+      int64_t part = tableLayer(op).value_or(-1);
       for (NamedAttribute attribute : op->getAttrs())
         if (auto name = dyn_cast<FlatSymbolRefAttr>(attribute.getValue()))
-          if (auto found = index.find(name.getAttr()); found != index.end())
+          if (auto found = index.find({name.getAttr(), part}); found != index.end())
             if (weights.insert(found->second).second)
               unit.weights.push_back(found->second);
     });

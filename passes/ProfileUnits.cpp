@@ -50,7 +50,7 @@ UnitCostAttr measure(ModelOp model, StageOp stage, LayerOp layer, const Target &
     return part == parts.end() ? 1.0 : part->second;
   };
   for (WeightOp weight : stage.getOps<WeightOp>()) {
-    weights += *weightBytes(weight.getTensorType());
+    weights += weight.getBytes();
     elements += partOf(weight) * static_cast<double>(weight.getTensorType().getNumElements());
   }
   // Bytes that `rows` rows read at least: each weight once, of experts those that are used, were
@@ -59,7 +59,7 @@ UnitCostAttr measure(ModelOp model, StageOp stage, LayerOp layer, const Target &
     double bytes = 0;
     for (WeightOp weight : stage.getOps<WeightOp>())
       bytes += std::min(1.0, partOf(weight) * static_cast<double>(rows)) *
-               static_cast<double>(*weightBytes(weight.getTensorType()));
+               static_cast<double>(weight.getBytes());
     return bytes;
   };
   for (StateOp group : stage.getOps<StateOp>())

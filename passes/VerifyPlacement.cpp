@@ -43,6 +43,22 @@ LogicalResult verifyLayers(StageOp stage, ForwardOp forward) {
   return success();
 }
 
+/// A stage holds exactly the layers of a table that it reads.
+LogicalResult verifyTables(StageOp stage, ForwardOp forward) {
+  llvm::DenseSet<std::pair<StringAttr, int64_t>> read;
+  forward.walk([&](Operation *op) {
+    if (auto layer = tableLayer(op))
+      read.insert({op->getAttrOfType<FlatSymbolRefAttr>("weight").getAttr(), *layer});
+  });
+  for (WeightOp weight : stage.getOps<WeightOp>())
+    if (auto layers = weight.getLayers())
+      for (int64_t layer = layers->getFirst(); layer < layers->getEnd(); ++layer)
+        if (!read.contains({weight.getSymNameAttr(), layer}))
+          return weight.emitOpError() << "is held by @" << stage.getSymName() << " with layer "
+                                      << layer << ", which is not read there";
+  return success();
+}
+
 struct VerifyPlacementPass
     : OrderedPass<impl::VerifyPlacementBase<VerifyPlacementPass>, VerifyPlacementPass> {
   LogicalResult runOnModel(ModelOp model) {
@@ -69,6 +85,8 @@ struct VerifyPlacementPass
         if (isa<WeightOp, StateOp, PortOp>(op) &&
             !used.contains(cast<SymbolOpInterface>(op).getNameAttr()))
           return op.emitOpError() << "is held by @" << stage.getSymName() << " but not used there";
+      if (failed(verifyTables(stage, forwards[0])))
+        return failure();
     }
     if (next != model.getLayers())
       return model.emitOpError() << "has " << model.getLayers() << " layers, its stages hold "

@@ -125,6 +125,16 @@ LogicalResult verifyForward(StageOp stage, ForwardOp forward) {
   return success();
 }
 
+/// What replicas have in common: all but the layers that a table was trimmed to.
+DictionaryAttr identityOf(WeightOp weight) {
+  NamedAttrList attributes(weight->getAttrDictionary());
+  if (auto layers = weight.getLayers()) {
+    attributes.set(weight.getTypeAttrName(), TypeAttr::get(weight.getLayerType()));
+    attributes.set(weight.getLayersAttrName(), Builder(weight).getI64IntegerAttr(layers->getOf()));
+  }
+  return attributes.getDictionary(weight.getContext());
+}
+
 /// Replicas of one name are one weight: its bytes are packed once, for all stages.
 LogicalResult verifyReplicas(ModelOp model) {
   llvm::DenseMap<StringAttr, WeightOp> first;
@@ -133,8 +143,7 @@ LogicalResult verifyReplicas(ModelOp model) {
       if (!weight.getLayout())
         return weight.emitOpError() << "has no layout";
       auto [entry, isNew] = first.try_emplace(weight.getSymNameAttr(), weight);
-      if (isNew || OperationEquivalence::isEquivalentTo(entry->second, weight,
-                                                        OperationEquivalence::IgnoreLocations))
+      if (isNew || identityOf(entry->second) == identityOf(weight))
         continue;
       InFlightDiagnostic diagnostic = weight.emitOpError()
                                       << "differs from its replica on another stage";

@@ -97,6 +97,8 @@ public:
         .integer("columns", columns)
         .integer("outputs", outputs)
         .integer("accumulate", residual ? 1 : 0);
+    if (auto layer = tableLayer(linear))
+      filler.set("weight", WeightSlotAttr::get(context, linear.getWeightAttr(), layer));
     if constexpr (requires { linear.getBiasAttr(); })
       filler.optionalWeight("bias", linear.getBiasAttr());
     else

@@ -31,7 +31,7 @@ template <class T> using Offsets = std::vector<Offset<T>>;
 
 constexpr uint64_t mostPlanBytes = uint64_t{1} << 30; // half of what its offsets reach
 
-/// A weight's place, the same for all stages that hold it.
+/// A weight's place, the same for all stages that hold it; of a table its first layer's.
 struct Placement {
   uint32_t segment;
   uint64_t offset;
@@ -45,8 +45,9 @@ struct SegmentContent {
   uint64_t total = 0;
 };
 
-WeightRecipe recipeOf(WeightOp weight) {
-  RankedTensorType type = weight.getTensorType();
+/// Of a table, the recipe of one `layer`.
+WeightRecipe recipeOf(WeightOp weight, std::optional<int64_t> layer = {}) {
+  RankedTensorType type = weight.getLayerType();
   WeightRecipe recipe;
   recipe.name = weight.getSymName().str();
   recipe.type = weightTypeOf(type.getElementType());
@@ -59,6 +60,13 @@ WeightRecipe recipeOf(WeightOp weight) {
     recipe.part =
         SourcePart{static_cast<uint64_t>(part->getFirst()), static_cast<uint64_t>(part->getOf())};
   recipe.join = static_cast<uint64_t>(weight.getJoin().value_or(1));
+  if (layer) {
+    uint64_t rows = recipe.join;
+    for (size_t i = 0; i + 1 < recipe.shape.size(); ++i)
+      rows *= recipe.shape[i];
+    recipe.part = SourcePart{static_cast<uint64_t>(*layer) * rows,
+                             static_cast<uint64_t>(weight.getLayers()->getOf()) * rows};
+  }
   recipe.isNegativeExponential = weight.getMap() == "neg_exp";
   Attribute computed = weight.getComputed().value_or(Attribute());
   recipe.isIdentity = isa_and_present<IdentityAttr>(computed);
@@ -170,12 +178,18 @@ void Writer::collectSegments() {
       if (isNew)
         contents.push_back({weight.getUnit().str(), {}, {}, 0});
       SegmentContent &content = contents[entry->second];
-      uint64_t offset = alignUp(content.total, weightAlignment);
-      uint64_t bytes = static_cast<uint64_t>(*weightBytes(weight.getTensorType()));
-      placements[name] = {entry->second, offset};
-      content.recipes.push_back(recipeOf(weight));
-      content.bytes.push_back(bytes);
-      content.total = offset + bytes;
+      placements[name] = {entry->second, alignUp(content.total, weightAlignment)};
+      auto append = [&](WeightRecipe recipe) {
+        uint64_t bytes = static_cast<uint64_t>(*weightBytes(weight.getLayerType()));
+        content.recipes.push_back(std::move(recipe));
+        content.bytes.push_back(bytes);
+        content.total = alignUp(content.total, weightAlignment) + bytes;
+      };
+      if (!weight.isTable())
+        append(recipeOf(weight));
+      // Whole, whatever its stages hold: another split rewrites nothing.
+      for (int64_t layer = 0; weight.isTable() && layer < weight.getLayers()->getOf(); ++layer)
+        append(recipeOf(weight, layer));
     }
 }
 
@@ -232,8 +246,12 @@ fb::Slot Writer::buildSlot(StageOp stage, DispatchOp dispatch, ArenaOp arena, At
       })
       .Case([&](WeightSlotAttr weight) {
         auto op = cast<WeightOp>(stage.lookupSymbol(weight.getWeight().getAttr()));
-        return fb::Slot(Weight, spec.access, weightIndex.lookup(op.getSymName()), 0,
-                        static_cast<uint64_t>(*weightBytes(op.getTensorType())));
+        auto layer = weight.getLayer();
+        int64_t offset =
+            layer ? (*layer - op.getLayers()->getFirst()) * op.getLayerStride() : int64_t{0};
+        return fb::Slot(Weight, spec.access, weightIndex.lookup(op.getSymName()),
+                        static_cast<uint64_t>(offset),
+                        static_cast<uint64_t>(*weightBytes(op.getLayerType())));
       })
       .Case([&](StateSlotAttr state) {
         StateOp op = stateOf(state.getState());
@@ -381,8 +399,13 @@ Result<Offset<fb::Weight>> Writer::buildWeight(WeightOp weight) {
                                    sink.content.size());
   }
   const Placement &place = placements.at(weight.getSymName().str());
-  return fb::CreateWeight(builder, name, typeName, layout, shapeVector, place.segment, place.offset,
-                          static_cast<uint64_t>(*weightBytes(type)), content);
+  auto layers = weight.getLayers();
+  uint64_t first = layers ? static_cast<uint64_t>(layers->getFirst()) : 0;
+  uint64_t end = layers ? static_cast<uint64_t>(layers->getEnd()) : 0;
+  uint64_t offset = place.offset + first * static_cast<uint64_t>(weight.getLayerStride());
+  return fb::CreateWeight(builder, name, typeName, layout, shapeVector, place.segment, offset,
+                          static_cast<uint64_t>(weight.getBytes()), content,
+                          static_cast<uint32_t>(first), static_cast<uint32_t>(end));
 }
 
 Result<Offset<fb::Stage>> Writer::buildStage(StageOp stage) {

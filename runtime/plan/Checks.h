@@ -45,6 +45,7 @@ Status checkSegments(const fb::Plan &plan, SegmentRange range);
 Status checkHandoffs(const fb::Plan &plan);
 Status checkVocabulary(const fb::Plan &plan);
 Status checkStageObjects(const fb::Plan &plan, const fb::Stage &stage);
+Status checkTableAgreement(const fb::Plan &plan); ///< Tables that several stages share.
 Status checkStateAgreement(const fb::Plan &plan); ///< Groups that several stages share.
 /// On a GPU, the code's constants are the command's and the grid covers the bucket; on a CPU there
 /// is neither. `rows`: the most that a launch gives the kernel.

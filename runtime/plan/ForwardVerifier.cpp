@@ -6,6 +6,7 @@
 
 #include "codegen/kernels/Signatures.h"
 #include "runtime/plan/Checks.h"
+#include "runtime/plan/WeightPlaces.h"
 
 namespace strata::checks {
 namespace {
@@ -89,7 +90,8 @@ private:
   Status checkCommand(const fb::Command &command);
   Status checkItems(const fb::Command &command);
   Status checkSlot(const KernelSignature &signature, const fb::Command &command, uint32_t index);
-  Status checkObject(const fb::Slot &slot);
+  Status checkObject(const fb::Slot &slot, const fb::Command &command);
+  Status checkLayer(const fb::Weight &table, const fb::Slot &slot, const fb::Command &command);
   Status checkField(const fb::BlockLayout &layout, const fb::Slot &slot);
   Status checkHandoff(const fb::Slot &slot, bool isWritten);
   Status checkLogits();
@@ -167,7 +169,22 @@ Status ForwardChecker::checkHandoff(const fb::Slot &slot, bool isWritten) {
   return {};
 }
 
-Status ForwardChecker::checkObject(const fb::Slot &slot) {
+// A command of a layer reads that layer's part of a table and no other's.
+Status ForwardChecker::checkLayer(const fb::Weight &table, const fb::Slot &slot,
+                                  const fb::Command &command) {
+  uint64_t stride = layerStride(table);
+  if (command.layer() < int64_t(table.first_layer()) ||
+      command.layer() >= int64_t(table.end_layer()))
+    return invalid("layer {} of table '{}', which holds [{}, {}) here", command.layer(),
+                   text(table.name()), table.first_layer(), table.end_layer());
+  uint64_t begin = (uint64_t(command.layer()) - table.first_layer()) * stride;
+  if (slot.offset() < begin || !inside(slot.offset() - begin, slot.bytes(), stride))
+    return invalid("bytes {}..+{} of table '{}', where layer {} has {}..+{}", slot.offset(),
+                   slot.bytes(), text(table.name()), command.layer(), begin, stride);
+  return {};
+}
+
+Status ForwardChecker::checkObject(const fb::Slot &slot, const fb::Command &command) {
   using enum fb::SlotKind;
   switch (slot.kind()) {
   case Buffer: {
@@ -186,7 +203,7 @@ Status ForwardChecker::checkObject(const fb::Slot &slot) {
     if (!inside(slot.offset(), slot.bytes(), weight.bytes()))
       return invalid("bytes {}..+{} of weight '{}', which has {}", slot.offset(), slot.bytes(),
                      text(weight.name()), weight.bytes());
-    return {};
+    return weight.end_layer() == 0 ? Status() : checkLayer(weight, slot, command);
   }
   case State: {
     if (slot.object() >= count(stage_.states()))
@@ -256,7 +273,7 @@ Status ForwardChecker::checkSlot(const KernelSignature &signature, const fb::Com
   }
   if (slot.bytes() == 0)
     return invalid("the slot has no extent");
-  return checkObject(slot);
+  return checkObject(slot, command);
 }
 
 Status ForwardChecker::checkCommand(const fb::Command &command) {

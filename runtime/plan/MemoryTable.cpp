@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -10,6 +9,7 @@
 #include "runtime/base/CheckedMath.h"
 #include "runtime/plan/PlanAccess.h"
 #include "runtime/plan/PlanFile.h"
+#include "runtime/plan/WeightPlaces.h"
 
 namespace strata {
 namespace {
@@ -25,15 +25,12 @@ std::string readable(uint64_t bytes) {
   return fmt::format("{:.2f} {}", value, units[unit]);
 }
 
-// Segments are taken whole, each once a stage.
-uint64_t weightBytes(const fb::Plan &plan, const fb::Stage &stage) {
-  std::set<uint32_t> segments;
+std::vector<const fb::Weight *> tablesOf(const fb::Stage &stage) {
+  std::vector<const fb::Weight *> tables;
   for (uint32_t i = 0; i < count(stage.weights()); ++i)
-    segments.insert(stage.weights()->Get(i)->segment());
-  uint64_t bytes = 0;
-  for (uint32_t segment : segments)
-    bytes += plan.segments()->Get(segment)->bytes();
-  return bytes;
+    if (const fb::Weight *weight = stage.weights()->Get(i); weight->end_layer() > 0)
+      tables.push_back(weight);
+  return tables;
 }
 
 /// What one sequence of the longest context takes; a window holds less than its table is wide.
@@ -127,6 +124,10 @@ void printStage(std::string &out, const fb::Plan &plan, uint32_t index,
     if (uint64_t total = classTotal(entries, index, memoryClass))
       fmt::format_to(to, "  {:<9} {:<24} {:>18} {:>12}\n", "total",
                      lowered(fb::EnumNameMemoryClass(memoryClass)), total, readable(total));
+  for (const fb::Weight *table : tablesOf(stage))
+    fmt::format_to(to, "  table {}: layers {}..{}, {} ({}) from byte {} of its segment\n",
+                   text(table->name()), table->first_layer(), table->end_layer(),
+                   readable(table->bytes()), table->bytes(), table->offset());
   for (uint32_t i = 0; i < count(stage.states()); ++i) {
     const fb::StateGroup &group = *stage.states()->Get(i);
     if (group.kind() == fb::StateKind::SlotPerSequence) {
@@ -168,7 +169,7 @@ std::vector<MemoryEntry> memoryEntries(const fb::Plan &plan) {
       if (bytes > 0)
         entries.push_back({fb::MemoryClass::Computed, s, std::move(name), bytes, std::move(per)});
     };
-    add("weights", weightBytes(plan, stage));
+    add("weights", WeightPlaces(stage).bytes());
     add("arena", stage.arena_bytes());
     add("scratch", stage.scratch_bytes_per_worker(), "worker");
     for (uint32_t h = 0; h < count(plan.handoffs()); ++h) {
@@ -249,6 +250,13 @@ std::string memoryTableJson(const fb::Plan &plan) {
                           {"name", entry.name},
                           {"bytes", entry.bytes},
                           {"per", entry.per}});
+    Json tables = Json::array();
+    for (const fb::Weight *table : tablesOf(stage))
+      tables.push_back({{"name", text(table->name())},
+                        {"first_layer", table->first_layer()},
+                        {"end_layer", table->end_layer()},
+                        {"offset", table->offset()},
+                        {"bytes", table->bytes()}});
     Json growth = Json::array();
     for (const GrowthCost &cost : growthCosts(plan, s))
       growth.push_back(
@@ -283,6 +291,7 @@ std::string memoryTableJson(const fb::Plan &plan) {
                       {"end_layer", stage.end_layer()},
                       {"memory", memory},
                       {"totals", totals},
+                      {"tables", tables},
                       {"states", states},
                       {"growth", growth},
                       {"forwards", forwards}});

@@ -111,6 +111,7 @@ Status checkPlan(const fb::Plan &plan, SegmentRange range) {
   for (uint32_t i = 0; i < plan.stages()->size(); ++i)
     if (Status status = checkStageObjects(plan, *plan.stages()->Get(i)); !status.isOk())
       return std::move(status).at("stage", text(plan.stages()->Get(i)->name()));
+  STRATA_RETURN_IF_ERROR(checkTableAgreement(plan));
   STRATA_RETURN_IF_ERROR(checkStateAgreement(plan));
   for (uint32_t i = 0; i < plan.stages()->size(); ++i)
     if (Status status = checkForwards(plan, i); !status.isOk())

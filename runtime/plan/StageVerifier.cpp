@@ -7,6 +7,7 @@
 #include "runtime/checkpoint/WeightTypeTable.h"
 #include "runtime/plan/Checks.h"
 #include "runtime/plan/PlanFile.h"
+#include "runtime/plan/WeightPlaces.h"
 
 namespace strata::checks {
 
@@ -41,7 +42,20 @@ std::pair<const Extent *, const Extent *> findOverlap(std::vector<Extent> &exten
   return {nullptr, nullptr};
 }
 
-Status checkWeight(const fb::Plan &plan, const fb::Weight &weight) {
+// A table is trimmed to layers of its stage.
+Status checkLayers(const fb::Stage &stage, const fb::Weight &weight) {
+  uint32_t first = weight.first_layer(), end = weight.end_layer();
+  if (first == 0 && end == 0)
+    return {};
+  if (first < end && first >= stage.first_layer() && end <= stage.end_layer() &&
+      weight.shape()->Get(0) == end - first)
+    return {};
+  return invalid("table '{}' holds {} layers, [{}, {}); the stage's are [{}, {})",
+                 text(weight.name()), weight.shape()->Get(0), first, end, stage.first_layer(),
+                 stage.end_layer());
+}
+
+Status checkWeight(const fb::Plan &plan, const fb::Stage &stage, const fb::Weight &weight) {
   std::string_view name = text(weight.name());
   STRATA_RETURN_IF_ERROR(
       checkName(fmt::format("the layout of weight '{}'", name), weight.layout()));
@@ -62,10 +76,13 @@ Status checkWeight(const fb::Plan &plan, const fb::Weight &weight) {
                      maxObjectBytes);
     elements = *product;
   }
-  uint64_t bytes = typedBytes(text(weight.type()), elements);
-  if (bytes == 0 || bytes != weight.bytes())
+  STRATA_RETURN_IF_ERROR(checkLayers(stage, weight));
+  uint64_t layers = layerCount(weight);
+  uint64_t each = typedBytes(text(weight.type()), elements / layers);
+  uint64_t bytes = (layers - 1) * alignUp(each, weightAlignment) + each;
+  if (each == 0 || bytes != weight.bytes())
     return invalid("weight '{}' has {} bytes; {} elements of type '{}' take {}", name,
-                   weight.bytes(), elements, text(weight.type()), bytes);
+                   weight.bytes(), elements, text(weight.type()), each == 0 ? 0 : bytes);
   if (weight.segment() >= count(plan.segments()))
     return invalid("weight '{}' lies in segment {} of {}", name, weight.segment(),
                    count(plan.segments()));
@@ -245,7 +262,7 @@ Status checkStageObjects(const fb::Plan &plan, const fb::Stage &stage) {
   for (uint32_t i = 0; i < count(stage.weights()); ++i) {
     const fb::Weight &weight = *stage.weights()->Get(i);
     STRATA_RETURN_IF_ERROR(checkName(fmt::format("weight {}", i), weight.name()));
-    STRATA_RETURN_IF_ERROR(checkWeight(plan, weight));
+    STRATA_RETURN_IF_ERROR(checkWeight(plan, stage, weight));
   }
   std::set<std::string_view> groups;
   for (uint32_t i = 0; i < count(stage.states()); ++i) {
@@ -264,6 +281,35 @@ Status checkStageObjects(const fb::Plan &plan, const fb::Stage &stage) {
                    "scratch is a multiple of {}",
                    stage.arena_bytes(), stage.scratch_bytes_per_worker(), maxObjectBytes,
                    weightAlignment);
+  return {};
+}
+
+Status checkTableAgreement(const fb::Plan &plan) {
+  struct Table {
+    const fb::Weight *weight;
+    uint64_t begin; // of layer 0, inside the segment; may wrap
+    std::string_view stage;
+  };
+  std::map<std::string_view, Table> tables;
+  for (uint32_t s = 0; s < count(plan.stages()); ++s) {
+    const fb::Stage &stage = *plan.stages()->Get(s);
+    for (uint32_t i = 0; i < count(stage.weights()); ++i) {
+      const fb::Weight &weight = *stage.weights()->Get(i);
+      if (weight.end_layer() == 0)
+        continue;
+      uint64_t begin = weight.offset() - weight.first_layer() * layerStride(weight);
+      const Table &first =
+          tables.emplace(text(weight.name()), Table{&weight, begin, text(stage.name())})
+              .first->second;
+      if (weight.segment() != first.weight->segment() || begin != first.begin ||
+          text(weight.type()) != text(first.weight->type()) ||
+          layerStride(weight) != layerStride(*first.weight))
+        return invalid("table '{}' of stage '{}' has layer {} at byte {} of segment {}, where "
+                       "stage '{}' has layers of another place or size",
+                       text(weight.name()), text(stage.name()), weight.first_layer(),
+                       weight.offset(), weight.segment(), first.stage);
+    }
+  }
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include "runtime/base/CheckedMath.h"
 #include "runtime/checkpoint/WeightTypeTable.h"
 #include "runtime/plan/PlanAccess.h"
+#include "runtime/plan/WeightPlaces.h"
 #include "runtime/stage/RandomWeights.h"
 
 namespace strata {
@@ -101,33 +102,36 @@ Status Stage::takeMemory(const Options &options) {
 Status Stage::placeWeights(std::optional<uint64_t> seed) {
   const fb::Plan &plan = file_.plan();
   bool isStored = plan.weights_place() != fb::WeightsPlace::None;
-  memory_.segments.resize(count(plan.segments()));
-  std::vector<std::byte *> toFill(memory_.segments.size());
-  std::vector<bool> isNegative = negativeWeights(*plan_);
-  for (uint32_t i = 0; i < count(plan_->weights()); ++i) {
-    const fb::Weight &weight = *plan_->weights()->Get(i);
-    const fb::Segment &segment = *plan.segments()->Get(weight.segment());
-    std::span<const std::byte> &placed = memory_.segments[weight.segment()];
-    if (!isStored && !seed)
-      return makeError(StatusCode::FailedPrecondition,
-                       "the plan was compiled without weights; only a run with random weights can "
-                       "use it");
-    if (placed.empty()) {
-      std::string what = fmt::format("weight segment '{}'", text(segment.label()));
-      if (isStored) {
-        STRATA_ASSIGN_OR_RETURN(const std::byte *base,
-                                device_.placeConstant(what, file_.segment(weight.segment())));
-        placed = {base, segment.bytes()};
-      } else {
-        STRATA_ASSIGN_OR_RETURN(toFill[weight.segment()], device_.allocate(what, segment.bytes()));
-        placed = {toFill[weight.segment()], segment.bytes()};
-      }
+  if (!isStored && !seed)
+    return makeError(StatusCode::FailedPrecondition,
+                     "the plan was compiled without weights; only a run with random weights can "
+                     "use it");
+  const WeightPlaces weights(*plan_);
+  const std::vector<bool> isNegative = negativeWeights(*plan_);
+  std::vector<std::byte *> toFill;
+  for (const WeightRun &run : weights.runs) {
+    const fb::Segment &segment = *plan.segments()->Get(run.segment);
+    std::string what = fmt::format("weight segment '{}'", text(segment.label()));
+    if (isStored) {
+      auto bytes = file_.segment(run.segment).subspan(run.begin);
+      bytes = bytes.first(std::min<uint64_t>(bytes.size(), run.bytes));
+      STRATA_ASSIGN_OR_RETURN(const std::byte *base, device_.placeConstant(what, bytes));
+      memory_.weights.emplace_back(base, bytes.size());
+    } else {
+      STRATA_ASSIGN_OR_RETURN(std::byte * base, device_.allocate(what, run.bytes));
+      memory_.weights.emplace_back(base, run.bytes);
+      toFill.push_back(base);
     }
+  }
+  for (uint32_t i = 0; i < weights.places.size(); ++i) {
+    const fb::Weight &weight = *plan_->weights()->Get(i);
+    auto [run, offset] = weights.places[i];
     if (!isStored)
-      STRATA_RETURN_IF_ERROR(placeUnstoredWeight(weight, *seed, isNegative[i],
-                                                 toFill[weight.segment()] + weight.offset()));
+      STRATA_RETURN_IF_ERROR(
+          placeUnstoredWeight(weight, *seed, isNegative[i], toFill[run] + offset));
     // One extent a weight: a command may not read what this stage does not list.
-    extents_.push_back({placed.data() + weight.offset(), weight.bytes(), false});
+    weights_.push_back(memory_.weights[run].data() + offset);
+    extents_.push_back({weights_.back(), weight.bytes(), false});
   }
   return {};
 }
@@ -140,11 +144,15 @@ Status Stage::placeUnstoredWeight(const fb::Weight &weight, uint64_t seed, bool 
     return device_.write(to, std::as_bytes(std::span(content->data(), content->size())));
   constexpr uint64_t pieceBytes = 16 << 20;
   uint64_t block = findWeightType(text(weight.type()))->blockBytes;
-  std::vector<std::byte> piece(std::min(weight.bytes(), pieceBytes / block * block));
+  uint64_t layer = layerCount(weight) == 1 ? weight.bytes() : layerStride(weight);
+  std::vector<std::byte> piece(std::min({weight.bytes(), layer, pieceBytes / block * block}));
   STRATA_RETURN_IF_ERROR(fillRandomWeight(weight, seed, isNegative, piece));
-  for (uint64_t at = 0; at < weight.bytes(); at += piece.size())
-    STRATA_RETURN_IF_ERROR(device_.write(
-        to + at, std::span(piece).first(std::min<uint64_t>(piece.size(), weight.bytes() - at))));
+  for (uint64_t begin = 0; begin < weight.bytes(); begin += layer) {
+    uint64_t end = std::min(begin + layer, weight.bytes());
+    for (uint64_t at = begin; at < end; at += piece.size())
+      STRATA_RETURN_IF_ERROR(device_.write(
+          to + at, std::span(piece).first(std::min<uint64_t>(piece.size(), end - at))));
+  }
   return {};
 }
 
@@ -156,11 +164,9 @@ Result<uint64_t> Stage::resolve(const fb::Slot &slot, uint32_t handoffNumber,
   case Buffer:
     operand.begin = memory_.arena.data();
     break;
-  case Weight: {
-    const fb::Weight &weight = *plan_->weights()->Get(slot.object());
-    operand.begin = memory_.segments[weight.segment()].data() + weight.offset();
+  case Weight:
+    operand.begin = weights_[slot.object()];
     break;
-  }
   case State:
     operand.begin = memory_.states[slot.object()].data();
     operand.stride = plan_->states()->Get(slot.object())->block_bytes();

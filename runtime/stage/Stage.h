@@ -31,9 +31,8 @@ struct Operand {
 /// Everything that a stage holds.
 struct StageMemory {
   std::span<std::byte> arena, scratch, step, out, table;
-  std::vector<std::span<std::byte>> states; ///< One a state group of the stage.
-  std::vector<std::span<const std::byte>>
-      segments; ///< One a segment of the plan; empty: not its own.
+  std::vector<std::span<std::byte>> states;        ///< One a state group of the stage.
+  std::vector<std::span<const std::byte>> weights; ///< One a run of WeightPlaces.
 };
 
 /// Where stages may find memory that is not theirs: the ring of each handoff of the plan.
@@ -117,6 +116,7 @@ private:
   StageMemory memory_;
   std::vector<uint32_t> groups_;           ///< The plan's number of each state group of the stage.
   std::vector<Extent> extents_;            ///< By where they begin.
+  std::vector<const std::byte *> weights_; ///< Where each begins.
   std::vector<std::vector<LineId>> lines_; ///< [bucket of the plan][handoff number]
   std::vector<int64_t> logits_;            ///< Offset in the arena, one a bucket; -1: none.
   std::vector<std::vector<std::vector<Operand>>> operands_; ///< [line][command]

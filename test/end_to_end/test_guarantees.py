@@ -8,6 +8,8 @@ import os
 import re
 import unittest
 
+import hybrid
+from hybrid_files import write_hybrid_folder
 from tools import DOES_NOT_FIT, HERE, NOT_SUPPORTED, EndToEnd, check, run
 
 
@@ -73,16 +75,79 @@ class Guarantees(EndToEnd):
             self.assertEqual(len(held), len(set(held)), name)
             self.assertLessEqual(set(held), used, f"{name} holds what it does not read")
         # Bytes: q8_0 takes 34 bytes for 32 weights. Per layer 64 * (64 + 32 + 32 + 64) of attention
-        # and 3 * 64 * 160 of the MLP, a norm of 64 floats; the rope table of 8 floats is on both.
+        # and 3 * 64 * 160 of the MLP, a norm of 64 floats; the rope table of 8 floats is on both,
+        # and every weight begins at a multiple of 64 bytes.
         layer = 34 * (64 * 192 + 3 * 64 * 160) // 32 + 4 * 64
         table = 34 * 320 * 64 // 32
-        aligned = lambda size: (size + 63) // 64 * 64
         first, second = self.explain(self.text("two", self.on(2, "1, 1")))["stages"]
         weights = [next(m["bytes"] for m in stage["memory"] if m["name"] == "weights")
                    for stage in (first, second)]
-        self.assertEqual(weights[0], table + 32 + layer)
-        self.assertEqual(weights[1], aligned(4 * 64) + table + 32 + layer)
+        self.assertEqual(weights[0], table + 64 + layer)
+        self.assertEqual(weights[1], 4 * 64 + table + 64 + layer)
         self.assertGreater(len(first["forwards"]), 5, "all forwards share them")
+
+    def latent_tables(self, layers, split):
+        """Of each stage the layers and bytes of D and U: 8 groups of width 1792, at 4.5 bits a weight."""
+        folder = self.path(f"latent-{layers}")
+        os.makedirs(folder, exist_ok=True)
+        config = {
+            "architectures": ["GroupedLatentForCausalLM"], "model_type": "grouped_latent",
+            "hidden_size": 2560, "num_hidden_layers": layers, "vocab_size": 4096,
+            "max_position_embeddings": 1024, "num_attention_heads": 32, "num_key_value_heads": 4,
+            "head_dim": 128, "num_experts": 512, "num_experts_per_tok": 10,
+            "moe_intermediate_size": 640, "moe_latent_size": 1792, "moe_latent_groups": 8,
+            "shared_expert_intermediate_size": 640, "rms_norm_eps": 1e-6, "rope_theta": 10000.0,
+        }
+        with open(os.path.join(folder, "config.json"), "w") as file:
+            json.dump(config, file)
+        cut = ["--split", ",".join(map(str, split))] if split else []
+        table = check("strata-compile", os.path.join(folder, "config.json"), "--dry-run",
+                      "--explain=json", "--weight-type", "q4_0", "--max-seqs", 1, "--buckets",
+                      "r1s1,r8s1", "--devices", "cpu,cpu", *cut)
+        return json.loads(table)["stages"]
+
+    def test_row_03_and_04_a_table_is_held_once_and_trimmed(self):
+        # A layer of D and one of U: 8 * 1792 * 2560 * 0.5625 bytes each.
+        layer = 20643840
+        for first, mebibytes in ((24, (945, 945)), (30, (1181.25, 708.75)), (48, (1890, 0))):
+            stages = self.latent_tables(48, (first, 48 - first))
+            for stage, expected in zip(stages, mebibytes, strict=True):
+                held = sum(table["bytes"] for table in stage["tables"])
+                self.assertEqual(held / (1 << 20), expected)
+                for table in stage["tables"]:
+                    self.assertEqual(table["first_layer"], stage["first_layer"])
+                    self.assertEqual(table["end_layer"], stage["end_layer"])
+                    self.assertEqual(table["offset"], table["first_layer"] * layer)
+            # D and U are inside the stages' weights, not beside them.
+            whole = sum(entry["bytes"] for stage in stages for entry in stage["memory"]
+                        if entry["name"] == "weights")
+            self.assertEqual(sum(table["bytes"] for stage in stages for table in stage["tables"]),
+                             48 * 2 * layer)
+            self.assertGreater(whole, 48 * 2 * layer)
+
+    def test_row_04_another_stages_layer_is_an_error(self):
+        folder = self.path("grouped")
+        write_hybrid_folder(hybrid.make(hybrid.Shape("grouped_latent", latent=24, latent_groups=2, shared=16), 1),
+                            folder)
+        placed = check("strata-compile", folder, "--emit=placed", "--devices", "cpu,cpu", "--split",
+                       "1,2")
+        use = "@latent_down layer 1 "
+        self.assertEqual(placed.count(use), 1)
+        path = self.path("foreign.mlir")
+        with open(path, "w") as file:
+            file.write(placed.replace(use, "@latent_down layer 0 "))
+        done = run("strata-opt", path)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("reads layer 0 of table @latent_down, of which layers 1 to 3 are held here",
+                      done.stderr)
+        self.assertIn("note: the weight is declared here", done.stderr)
+
+    def test_row_05_tables_are_trimmed_alike(self):
+        """An automatic split trims as the same split by name does."""
+        automatic = self.latent_tables(6, None)
+        split = [stage["end_layer"] - stage["first_layer"] for stage in automatic]
+        self.assertEqual(automatic, self.latent_tables(6, split))
+        self.assertTrue(all(split))
 
     def test_row_05_automatic_and_named_split_are_one(self):
         plans = []

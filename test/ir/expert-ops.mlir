@@ -15,6 +15,10 @@ strata.model @tiny attributes {family = "tiny", hidden = 64 : i64, layers = 2 : 
   strata.weight @l0.dt : tensor<8x64xf32> from "layers.0.in_proj.weight" part <320, 328> unit "layer 0"
   // CHECK: strata.weight @l0.joined : tensor<64x48xf32> from "up" part <0, 1024> join 2 unit "layer 0"
   strata.weight @l0.joined : tensor<64x48xf32> from "up" part <0, 1024> join 2 unit "layer 0"
+  // CHECK: strata.weight @latent_up : tensor<2x64x48xf32> from "latent_up" join 2 layers <0, 2, 2> unit "latent_up"
+  strata.weight @latent_up : tensor<2x64x48xf32> from "latent_up" join 2 layers <0, 2, 2> unit "latent_up"
+  // CHECK: strata.weight @latent_down : tensor<1x48x64xf32> from "latent_down" layers <1, 2, 2> unit "latent_down"
+  strata.weight @latent_down : tensor<1x48x64xf32> from "latent_down" layers <1, 2, 2> unit "latent_down"
   // CHECK: strata.weight @l0.a : tensor<8xf32> from "A_log" map "neg_exp" unit "layer 0"
   strata.weight @l0.a : tensor<8xf32> from "A_log" map "neg_exp" unit "layer 0"
   // CHECK: strata.weight @l0.slots : tensor<8xf32> computed #strata.identity<8> unit "shared"
@@ -70,6 +74,12 @@ strata.model @tiny attributes {family = "tiny", hidden = 64 : i64, layers = 2 : 
     // CHECK: strata.latent_down %{{.*}}, @l1.latent_down {groups = 1 : i64}
     %a = strata.latent_down %n, @l1.latent_down {groups = 1 : i64}
         : tensor<?x64xf32, #strata.space<hidden>> -> tensor<?x24xf32, #strata.space<latent>>
+    // CHECK: strata.latent_down %{{.*}}, @latent_down layer 1 {groups = 2 : i64}
+    %b = strata.latent_down %n, @latent_down layer 1 {groups = 2 : i64}
+        : tensor<?x64xf32, #strata.space<hidden>> -> tensor<?x48xf32, #strata.space<latent>>
+    // CHECK: strata.latent_up %{{.*}}, @latent_up layer 0 {groups = 2 : i64}
+    %z = strata.latent_up %b, @latent_up layer 0 {groups = 2 : i64}
+        : tensor<?x48xf32, #strata.space<latent>> -> tensor<?x64xf32, #strata.space<hidden>>
     // CHECK: strata.latent_up %{{.*}}, @l1.latent_up {groups = 1 : i64}
     %y = strata.latent_up %a, @l1.latent_up {groups = 1 : i64}
         : tensor<?x24xf32, #strata.space<latent>> -> tensor<?x64xf32, #strata.space<hidden>>

@@ -10,15 +10,15 @@
 
 //--- context.mlir
 // A block of one layer is 2 components of 4 tokens of 8 F32: 256 bytes; 32 tokens of 2 sequences are 16
-// blocks, 4096. On 4096 bytes a device, {embedding, layer 0, layer 1} has 800 + 384 beside its state and
-// so 2912 for it: 5 blocks a sequence, 2560; {embedding, layer 0} 544 + 256, 3296: 6 blocks, 3072; but
-// then {layer 1, layer 2, head} has 800 + 384 and again 5. Five blocks hold 20 tokens. One sequence
-// instead of two halves the state: 2048. With all of it, {layer 1, layer 2, head} takes 800 + 384 + 4096.
+// blocks, 4096. On 4096 bytes a device, {embedding, layer 0, layer 1} has 832 + 384 beside its state and
+// so 2880 for it: 5 blocks a sequence, 2560; {embedding, layer 0} 576 + 256, 3264: 6 blocks, 3072; but
+// then {layer 1, layer 2, head} has 832 + 384 and again 5. Five blocks hold 20 tokens. One sequence
+// instead of two halves the state: 2048. With all of it, {layer 1, layer 2, head} takes 832 + 384 + 4096.
 // CHECK: error: 'strata.model' op does not fit its devices (MiB):
 // CHECK-NEXT: stage        weights       state       arena         sum      device       short
 // CHECK-NEXT: 0               0.00
 // CHECK-NEXT: 1               0.00
-// CHECK-NEXT: short by 0.00 MiB; a context of 20 tokens instead of 32, or 1 sequences instead of 2, or devices of 5280 bytes each would fit
+// CHECK-NEXT: short by 0.00 MiB; a context of 20 tokens instead of 32, or 1 sequences instead of 2, or devices of 5312 bytes each would fit
 strata.model @m attributes {family = "f", hidden = 8 : i64, layers = 3 : i64,
     vocabulary = 16 : i64, max_context = 32 : i64, max_sequences = 2 : i64, max_rows = 4 : i64,
     devices = ["cpu:x86-64-v3", "cpu:x86-64-v3"],
@@ -66,9 +66,9 @@ strata.model @m attributes {family = "f", hidden = 8 : i64, layers = 3 : i64,
 }
 
 //--- split.mlir
-// The split is kept: {embedding} needs no state, the rest 800 + 384 + 2 * 4096 = 9376. 6144 bytes leave
-// 4960 for state, 2480 a layer, 1240 a sequence: 4 blocks, 16 tokens.
-// CHECK: short by 0.00 MiB; a context of 16 tokens instead of 32, or 1 sequences instead of 2, or devices of 9376 bytes each would fit
+// The split is kept: {embedding} needs no state, the rest 832 + 384 + 2 * 4096 = 9408. 6144 bytes leave
+// 4928 for state, 2464 a layer, 1232 a sequence: 4 blocks, 16 tokens.
+// CHECK: short by 0.00 MiB; a context of 16 tokens instead of 32, or 1 sequences instead of 2, or devices of 9408 bytes each would fit
 strata.model @m attributes {family = "f", hidden = 8 : i64, layers = 3 : i64,
     vocabulary = 16 : i64, max_context = 32 : i64, max_sequences = 2 : i64, max_rows = 4 : i64,
     devices = ["cpu:x86-64-v3", "cpu:x86-64-v3"],

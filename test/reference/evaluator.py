@@ -95,6 +95,9 @@ class Evaluator:
         if computed:
             return _frequencies(computed, stored[0] if stored else None)
         join = int(op.after("join")) if "join" in op.words else 1
+        if "layers" in op.keyed:  # a table: each layer is joined for itself
+            layers = stored[0].reshape(shape[0], join, *shape[1:-1], shape[-1] // join)
+            return np.moveaxis(layers, 1, -2).reshape(shape)
         if "part" in op.keyed:
             first, of = (int(n) for n in re.findall(r"\d+", op.keyed["part"]))
             width, taken = shape[-1] // join, shape[-2] * join
@@ -233,7 +236,10 @@ class Evaluator:
         return y
 
     def _latent_down(self, op, inputs):
-        return inputs[0] @ self.weights[op.symbols[0]].T
+        weight = self.weights[op.symbols[0]]
+        if "layer" in op.words:
+            weight = weight[int(op.after("layer"))]
+        return inputs[0] @ weight.T
 
     _latent_up = _latent_down
 

@@ -34,8 +34,8 @@ public:
           apply(part.data(), part.size());
         for (auto &state : memory.states)
           apply(state.data(), state.size());
-        for (auto &segment : memory.segments)
-          apply(segment.data(), segment.size());
+        for (const auto &run : memory.weights)
+          apply(run.data(), run.size());
       }
     };
     if (site.operands.empty()) { // the forward is over
