@@ -146,8 +146,9 @@ Result<Source> importSource(MLIRContext &context, const CompileOptions &options,
                      options.checkpoint, options.model);
   Source source;
   STRATA_ASSIGN_OR_RETURN(source.checkpoint, Checkpoint::open(options.model));
-  if (source.checkpoint->format() == CheckpointFormat::ConfigOnly && options.weights != "none" &&
-      !options.dryRun)
+  bool writesPlan = options.emit == Emit::Plan && options.emitAfter.empty();
+  if (source.checkpoint->format() == CheckpointFormat::ConfigOnly && writesPlan &&
+      options.weights != "none" && !options.dryRun)
     return makeError(StatusCode::InvalidArgument,
                      "'{}' has no weights; say so: --weights=none --weight-type T, or --dry-run",
                      options.model);

@@ -216,8 +216,25 @@ void ConfigReader::collectUnread(std::vector<std::string> &unread) const {
     reader->collectUnread(unread);
 }
 
+/// Whether `key` leads to a value; a key itself may hold dots.
+static bool holds(const Json &object, std::string_view key) {
+  if (object.contains(key))
+    return true;
+  for (size_t dot = key.find('.'); dot != key.npos; dot = key.find('.', dot + 1)) {
+    auto outer = object.find(key.substr(0, dot));
+    if (outer != object.end() && outer->is_object() && holds(*outer, key.substr(dot + 1)))
+      return true;
+  }
+  return false;
+}
+
 Status ConfigReader::finish() const {
   STRATA_RETURN_IF_ERROR(status());
+  for (const std::string &key : accepted_)
+    if (!holds(object_, key))
+      return makeError(StatusCode::InvalidArgument,
+                       "--ignore-config names '{}', but the configuration has no such key",
+                       printable(key));
   std::vector<std::string> unread;
   collectUnread(unread);
   if (unread.empty())

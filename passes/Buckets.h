@@ -17,6 +17,10 @@ struct BucketShape {
   std::string name() const;
 };
 
+/// Most rows of a body and of a head.
+int64_t mostBodyRows(llvm::ArrayRef<BucketShape> shapes);
+int64_t mostHeadRows(llvm::ArrayRef<BucketShape> shapes);
+
 /// Body buckets by rising rows, then sequences; after them the head buckets.
 std::vector<BucketShape> bucketShapes(ir::ModelOp model);
 

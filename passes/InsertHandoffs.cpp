@@ -2,6 +2,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 
+#include "passes/Handoffs.h"
 #include "passes/PassOrder.h"
 #include "passes/Passes.h"
 
@@ -14,8 +15,6 @@ namespace strata {
 namespace {
 
 using namespace ir;
-
-constexpr int64_t ringSlots = 2; // one being written while the other is read
 
 struct InsertHandoffsPass
     : OrderedPass<impl::InsertHandoffsBase<InsertHandoffsPass>, InsertHandoffsPass> {

@@ -140,6 +140,20 @@ std::string BucketShape::name() const {
   return "r" + std::to_string(rows) + "s" + std::to_string(sequences);
 }
 
+int64_t mostBodyRows(ArrayRef<BucketShape> shapes) {
+  int64_t rows = 0;
+  for (const BucketShape &shape : shapes)
+    rows = std::max(rows, shape.body ? shape.rows : 0);
+  return rows;
+}
+
+int64_t mostHeadRows(ArrayRef<BucketShape> shapes) {
+  int64_t rows = 0;
+  for (const BucketShape &shape : shapes)
+    rows = std::max(rows, shape.head ? shape.rows : 0);
+  return rows;
+}
+
 std::vector<BucketShape> bucketShapes(ModelOp model) {
   int64_t maxSequences = model.getMaxSequences(), maxRows = model.getMaxRows();
   std::set<std::pair<int64_t, int64_t>> bodies;

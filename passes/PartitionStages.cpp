@@ -2,9 +2,13 @@
 #include "mlir/IR/Builders.h"
 #include "llvm/Support/FormatVariadic.h"
 
+#include "codegen/blocks/BlockLayouts.h"
+#include "passes/Buckets.h"
+#include "passes/Handoffs.h"
 #include "passes/PassOrder.h"
 #include "passes/Passes.h"
 #include "passes/planner/Partition.h"
+#include "runtime/plan/LaunchMemory.h"
 
 using namespace mlir;
 
@@ -16,7 +20,90 @@ namespace {
 
 using namespace ir;
 
-planner::PartitionProblem describe(ModelOp model, ArrayRef<LayerOp> layers) {
+/// What is promised: it decides sizes of state and blocks.
+struct Promise {
+  int64_t context; // tokens of a sequence
+  int64_t sequences;
+};
+
+bool holds(StateOp state, LayerOp layer) {
+  return layer.getKind() == LayerKind::decoder &&
+         llvm::is_contained(state.getLayers(), layer.getIndex());
+}
+
+/// Bytes of a layer's state.
+int64_t stateBytes(ModelOp model, LayerOp layer, Promise promise) {
+  int64_t bytes = 0;
+  for (StateOp state : model.getOps<StateOp>())
+    if (holds(state, layer))
+      bytes += state.getBlockBytes() / static_cast<int64_t>(state.getLayers().size()) *
+               state.getBlocksPerSequence(promise.context, model.getMaxRows()) * promise.sequences;
+  return bytes;
+}
+
+/// What a stage takes for its blocks, the handoff that it reads, and the launches that are out:
+/// what the writer and the runtime will make of it.
+class BlockSizes {
+public:
+  BlockSizes(ModelOp model, ArrayRef<LayerOp> layers, Promise promise) {
+    std::vector<BucketShape> shapes = bucketShapes(model);
+    BlockBounds bounds{
+        static_cast<uint64_t>(mostBodyRows(shapes)), static_cast<uint64_t>(promise.sequences),
+        static_cast<uint64_t>(mostHeadRows(shapes)), static_cast<uint64_t>(promise.context),
+        static_cast<uint64_t>(model.getVocabulary())};
+    step = stepFields({}, bounds).bytes;
+    out = outFields(bounds).bytes;
+    table = tableFields(/*hasHead=*/false, bounds).bytes;
+    headTable = tableFields(/*hasHead=*/true, bounds).bytes;
+    sequences = bounds.sequences;
+    stages = static_cast<uint32_t>(model.getDevices().size());
+    // Beside a CPU a GPU is charged with what the host keeps, too.
+    hostCounts = llvm::any_of(model.getDevices().getAsValueRange<StringAttr>(),
+                              [](StringRef device) { return device.starts_with("cpu"); });
+    for (LayerOp layer : layers)
+      rings.push_back(layer.getInputs().empty()
+                          ? 0
+                          : ringSlots * handoffSlotBytes(widthOf(layer.getInputs()[0].getType()),
+                                                         model.getMaxRows()));
+    for (StateOp state : model.getOps<StateOp>()) {
+      std::vector<size_t> before{0};
+      for (LayerOp layer : layers)
+        before.push_back(before.back() + holds(state, layer));
+      tables.push_back({stepFields({state}, bounds).bytes - step, std::move(before)});
+    }
+  }
+
+  int64_t operator()(size_t first, size_t end) const {
+    uint64_t ownStep = step;
+    for (const StateTable &state : tables)
+      if (state.layersBefore[end] > state.layersBefore[first])
+        ownStep += state.bytes;
+    uint64_t bytes = ownStep + out + (end == rings.size() ? headTable : table);
+    if (first > 0)
+      bytes += rings[first];
+    if (hostCounts)
+      bytes += launchBytes(stages, first == 0, ownStep, out, sequences);
+    return static_cast<int64_t>(bytes);
+  }
+
+private:
+  static int64_t widthOf(Type type) { return cast<RankedTensorType>(type).getShape().back(); }
+
+  /// The block table of a state in the step block.
+  struct StateTable {
+    uint64_t bytes;
+    std::vector<size_t> layersBefore; // of the state, before each layer of the model
+  };
+  uint64_t step = 0, out = 0, table = 0, headTable = 0, sequences = 0;
+  uint32_t stages = 0;
+  bool hostCounts = false;
+  std::vector<uint64_t> rings; // where the stage begins with this layer
+  std::vector<StateTable> tables;
+};
+
+Promise promiseOf(ModelOp model) { return {model.getMaxContext(), model.getMaxSequences()}; }
+
+planner::PartitionProblem describe(ModelOp model, ArrayRef<LayerOp> layers, Promise promise) {
   planner::PartitionProblem problem;
   // Each layer of a table is a weight of its own here: a stage holds those that it reads.
   llvm::DenseMap<std::pair<StringAttr, int64_t>, size_t> index;
@@ -41,27 +128,17 @@ planner::PartitionProblem describe(ModelOp model, ArrayRef<LayerOp> layers) {
               unit.weights.push_back(found->second);
     });
     if (auto cost = layer.getCost()) {
-      unit.stateBytes = cost->getStateBytes();
+      unit.stateBytes = stateBytes(model, layer, promise);
       unit.arenaBytes = cost->getArenaBytes();
       unit.decodeTime = cost->getDecodeNanoseconds();
       unit.prefillTime = cost->getPrefillNanoseconds();
     }
     problem.units.push_back(std::move(unit));
   }
+  problem.blockBytes = BlockSizes(model, layers, promise);
   for (int64_t device = 0; device < static_cast<int64_t>(model.getDevices().size()); ++device)
     problem.capacity.push_back(model.getDeviceBytes().empty() ? 0 : model.getDeviceBytes()[device]);
   return problem;
-}
-
-/// Bytes of a layer's state where `sequences` sequences of `context` tokens are promised.
-int64_t stateBytes(ModelOp model, LayerOp layer, int64_t context, int64_t sequences) {
-  int64_t bytes = 0;
-  for (StateOp state : model.getOps<StateOp>())
-    if (layer.getKind() == LayerKind::decoder &&
-        llvm::is_contained(state.getLayers(), layer.getIndex()))
-      bytes += state.getBlockBytes() / static_cast<int64_t>(state.getLayers().size()) *
-               state.getBlocksPerSequence(context, model.getMaxRows()) * sequences;
-  return bytes;
 }
 
 /// The largest number in [1, limit) for which `fits` holds, or 0; `fits` holds for all smaller
@@ -88,7 +165,7 @@ struct PartitionStagesPass
                                  << layers.size() << " units (embedding, " << model.getLayers()
                                  << " layers, head); name at most " << layers.size() << " devices";
 
-    planner::PartitionProblem problem = describe(model, layers);
+    planner::PartitionProblem problem = describe(model, layers, promiseOf(model));
     std::vector<size_t> cuts;
     if (model.getSplit()) {
       if (failed(cutAsAsked(model, cuts)))
@@ -111,7 +188,9 @@ struct PartitionStagesPass
           << remark::metric("FirstUnit", layers[cuts[stage]].getUnitName())
           << remark::metric("LastUnit", layers[cuts[stage + 1] - 1].getUnitName())
           << remark::metric("WeightBytes", bytes.weights)
-          << remark::metric("StateBytes", bytes.state) << remark::metric("ArenaBytes", bytes.arena);
+          << remark::metric("StateBytes", bytes.state) << remark::metric("ArenaBytes", bytes.arena)
+          << remark::metric("BlockBytes", bytes.blocks)
+          << remark::metric("TotalBytes", bytes.total());
     }
     return success();
   }
@@ -160,30 +239,29 @@ private:
   }
 
   /// The table, the shortfall and the smallest change that fits.
-  LogicalResult refuse(ModelOp model, ArrayRef<LayerOp> layers, planner::PartitionProblem problem,
-                       const std::vector<size_t> &cuts) {
+  LogicalResult refuse(ModelOp model, ArrayRef<LayerOp> layers,
+                       const planner::PartitionProblem &problem, const std::vector<size_t> &cuts) {
     std::string table;
     llvm::raw_string_ostream stream(table);
-    stream << llvm::formatv("\n{0,-8}{1,12}{2,12}{3,12}{4,12}{5,12}{6,12}\n", "stage", "weights",
-                            "state", "arena", "sum", "device", "short");
+    stream << llvm::formatv("\n{0,-8}{1,12}{2,12}{3,12}{4,12}{5,12}{6,12}{7,12}\n", "stage",
+                            "weights", "state", "arena", "blocks", "sum", "device", "short");
     int64_t worst = 0;
     for (size_t stage = 0; stage + 1 < cuts.size(); ++stage) {
       planner::StageBytes bytes = planner::stageBytes(problem, cuts[stage], cuts[stage + 1]);
       int64_t capacity = problem.capacity[stage];
       int64_t shortfall = capacity ? std::max<int64_t>(0, bytes.total() - capacity) : 0;
       worst = std::max(worst, shortfall);
-      stream << llvm::formatv("{0,-8}{1,12:f2}{2,12:f2}{3,12:f2}{4,12:f2}{5,12:f2}{6,12:f2}\n",
-                              stage, mebibytes(bytes.weights), mebibytes(bytes.state),
-                              mebibytes(bytes.arena), mebibytes(bytes.total()), mebibytes(capacity),
-                              mebibytes(shortfall));
+      stream << llvm::formatv(
+          "{0,-8}{1,12:f2}{2,12:f2}{3,12:f2}{4,12:f2}{5,12:f2}{6,12:f2}{7,12:f2}\n", stage,
+          mebibytes(bytes.weights), mebibytes(bytes.state), mebibytes(bytes.arena),
+          mebibytes(bytes.blocks), mebibytes(bytes.total()), mebibytes(capacity),
+          mebibytes(shortfall));
     }
     InFlightDiagnostic diagnostic = model.emitOpError()
                                     << "does not fit its devices (MiB):" << table << "short by "
                                     << llvm::formatv("{0:f2} MiB", mebibytes(worst)).str() << "; ";
     auto wouldFit = [&](int64_t context, int64_t sequences) {
-      for (auto [unit, layer] : llvm::zip(problem.units, layers))
-        unit.stateBytes = stateBytes(model, layer, context, sequences);
-      return fitsAnyhow(model, problem, cuts);
+      return fitsAnyhow(model, describe(model, layers, {context, sequences}), cuts);
     };
     SmallVector<std::string> changes;
     auto offer = [&](StringRef what, int64_t fits, int64_t now) {
@@ -232,7 +310,7 @@ private:
       leavePass(smaller, "canonicalize");
       SmallVector<LayerOp> layers((*smaller.getOps<ForwardOp>().begin()).getOps<LayerOp>());
       bool found = succeeded(runPipeline(manager, smaller)) &&
-                   fitsAnyhow(smaller, describe(smaller, layers), cuts);
+                   fitsAnyhow(smaller, describe(smaller, layers, promiseOf(smaller)), cuts);
       smaller.erase();
       if (found)
         return rows;
@@ -242,7 +320,7 @@ private:
 
   /// The least size that would do for every limited device.
   int64_t leastDeviceThatFits(ModelOp model, ArrayRef<LayerOp> layers, ArrayRef<size_t> cuts) {
-    planner::PartitionProblem problem = describe(model, layers);
+    planner::PartitionProblem problem = describe(model, layers, promiseOf(model));
     int64_t most = 0;
     for (size_t unit = 0; unit < layers.size(); ++unit)
       most += planner::stageBytes(problem, unit, unit + 1).total();

@@ -116,15 +116,21 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
 } // namespace
 
 void registerStrataPipelines() {
-  PassPipelineRegistration<PipelineOptions>(
-      "strata-pipeline", "The passes after `after`, up to `until`",
-      [](OpPassManager &manager, const PipelineOptions &options) {
-        std::string text;
-        llvm::raw_string_ostream errors(text);
-        if (failed(addPipeline(manager.nest<ir::ModelOp>(), options.after.getValue(),
-                               options.until.getValue(), errors)))
-          llvm::report_fatal_error(StringRef(text), /*gen_crash_diag=*/false);
-      });
+  auto build = [](OpPassManager &manager, StringRef text,
+                  function_ref<LogicalResult(const Twine &)> error) -> LogicalResult {
+    PipelineOptions options;
+    if (failed(options.parseFromString(text)))
+      return failure(); // which was said
+    std::string message;
+    llvm::raw_string_ostream errors(message);
+    if (failed(addPipeline(manager.nest<ir::ModelOp>(), options.after.getValue(),
+                           options.until.getValue(), errors)))
+      return error(message);
+    return success();
+  };
+  registerPassPipeline(
+      "strata-pipeline", "The passes after `after`, up to `until`", build,
+      [](function_ref<void(const detail::PassOptions &)> use) { use(PipelineOptions()); });
 }
 
 } // namespace strata

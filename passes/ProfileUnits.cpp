@@ -91,8 +91,8 @@ struct ProfileUnitsPass : OrderedPass<impl::ProfileUnitsBase<ProfileUnitsPass>, 
       return model.emitOpError() << target.status().toString();
     SmallVector<LayerOp> layers((*model.getOps<ForwardOp>().begin()).getOps<LayerOp>());
 
-    // The same model with every unit on a stage of its own, in its largest bucket, planned by the
-    // very passes that plan the whole.
+    // The same model with every unit on a stage of its own, planned by the very passes that plan
+    // the whole.
     OpBuilder builder = OpBuilder::atBlockEnd(&model.getBody().front());
     auto alone = cast<ModelOp>(builder.clone(*model));
     int64_t units = static_cast<int64_t>(layers.size());
@@ -102,8 +102,10 @@ struct ProfileUnitsPass : OrderedPass<impl::ProfileUnitsBase<ProfileUnitsPass>, 
     SmallVector<int64_t> split(units, 1);
     split.front() = split.back() = 0;
     alone.setSplit(split);
-    alone.setBuckets(SmallVector<int64_t>{model.getMaxRows(),
-                                          std::min(model.getMaxRows(), model.getMaxSequences())});
+    // Of buckets found by doubling the largest takes the most; the user's are measured as they are.
+    if (!model.getBuckets())
+      alone.setBuckets(SmallVector<int64_t>{model.getMaxRows(),
+                                            std::min(model.getMaxRows(), model.getMaxSequences())});
     leavePass(alone, "profile-units");
     OpPassManager manager(ModelOp::getOperationName());
     std::string text;

@@ -90,9 +90,29 @@ LogicalResult verifyDispatch(StageOp stage, DispatchOp dispatch, ArenaOp arena, 
   return success();
 }
 
+/// Only the residual, which stands at offset 0, outlives a unit. So an arena is the maximum of what
+/// its units need, as `partition-stages` counts. `layerOf`: of each command.
+LogicalResult verifyUnits(ArenaOp arena, ArrayRef<int64_t> layerOf) {
+  for (auto [attribute, offset] : llvm::zip(arena.getIntervals(), arena.getOffsets())) {
+    auto interval = cast<IntervalAttr>(attribute);
+    auto lower = static_cast<size_t>(interval.getLower());
+    auto upper = static_cast<size_t>(interval.getUpper());
+    if (upper > layerOf.size())
+      return arena.emitOpError() << "keeps buffer '" << interval.getName() << "' to command "
+                                 << upper << " of " << layerOf.size();
+    auto lives = layerOf.slice(lower, upper - lower);
+    if (offset != 0 && !llvm::all_equal(lives))
+      return arena.emitOpError() << "keeps buffer '" << interval.getName() << "' from layer "
+                                 << lives.front() << " to layer " << lives.back()
+                                 << "; only the residual outlives a layer";
+  }
+  return success();
+}
+
 LogicalResult verifyForward(StageOp stage, ForwardOp forward) {
   ArenaOp arena;
   int64_t position = 0;
+  SmallVector<int64_t> layerOf; // of each command
   for (Operation &op : forward.getBlock()) {
     if (auto found = dyn_cast<ArenaOp>(op)) {
       if (arena || position > 0)
@@ -103,12 +123,15 @@ LogicalResult verifyForward(StageOp stage, ForwardOp forward) {
         return op.emitOpError() << "stands before the arena";
       if (failed(verifyDispatch(stage, dispatch, arena, position++)))
         return failure();
+      layerOf.push_back(dispatch.getLayer());
     } else {
       return op.emitOpError() << "does not belong to the planned level";
     }
   }
   if (!arena)
     return forward.emitOpError() << "has no arena";
+  if (failed(verifyUnits(arena, layerOf)))
+    return failure();
   std::vector<planner::Buffer> buffers;
   for (Attribute attribute : arena.getIntervals()) {
     auto interval = cast<IntervalAttr>(attribute);
@@ -173,18 +196,9 @@ struct VerifyPlanPass : OrderedPass<impl::VerifyPlanBase<VerifyPlanPass>, Verify
         return forwards[next].emitOpError() << "is of no bucket";
     }
     if (!model.getTails() ||
-        static_cast<int64_t>(model.getTails()->size()) != largestBody(shapes) - 1)
+        static_cast<int64_t>(model.getTails()->size()) != mostBodyRows(shapes) - 1)
       return model.emitOpError() << "has no complete tail table";
     return success();
-  }
-
-private:
-  static int64_t largestBody(ArrayRef<BucketShape> shapes) {
-    int64_t rows = 0;
-    for (const BucketShape &shape : shapes)
-      if (shape.body)
-        rows = std::max(rows, shape.rows);
-    return rows;
   }
 };
 

@@ -8,10 +8,10 @@
 
 #include "llvm/ADT/TypeSwitch.h"
 
+#include "codegen/blocks/BlockLayouts.h"
 #include "codegen/kernels/KernelLibrary.h"
 #include "codegen/pack/Packer.h"
 #include "codegen/select/Selection.h"
-#include "codegen/write/BlockLayouts.h"
 #include "codegen/write/StageKernels.h"
 #include "passes/Buckets.h"
 #include "runtime/base/CheckedMath.h"
@@ -141,19 +141,9 @@ private:
   BlockFields step, out, table;
 };
 
-uint32_t Writer::maxBodyRows() const {
-  int64_t rows = 0;
-  for (const BucketShape &shape : shapes)
-    rows = std::max(rows, shape.body ? shape.rows : 0);
-  return static_cast<uint32_t>(rows);
-}
+uint32_t Writer::maxBodyRows() const { return static_cast<uint32_t>(mostBodyRows(shapes)); }
 
-uint32_t Writer::maxHeadRows() const {
-  int64_t rows = 0;
-  for (const BucketShape &shape : shapes)
-    rows = std::max(rows, shape.head ? shape.rows : 0);
-  return static_cast<uint32_t>(rows);
-}
+uint32_t Writer::maxHeadRows() const { return static_cast<uint32_t>(mostHeadRows(shapes)); }
 
 uint32_t Writer::stageIndex(StringRef name) const {
   uint32_t index = 0;
@@ -414,9 +404,9 @@ Result<Offset<fb::Stage>> Writer::buildStage(StageOp stage) {
   BlockBounds bounds{maxBodyRows(), static_cast<uint64_t>(model.getMaxSequences()), maxHeadRows(),
                      static_cast<uint64_t>(model.getMaxContext()),
                      static_cast<uint64_t>(model.getVocabulary())};
-  step = stepFields(stage, bounds);
+  step = stepFields(llvm::to_vector(stage.getOps<StateOp>()), bounds);
   out = outFields(bounds);
-  table = tableFields(stage, bounds);
+  table = tableFields(stage.getHead(), bounds);
   uint32_t handoffIndex = 0;
   for (HandoffOp handoff : model.getOps<HandoffOp>()) {
     for (SymbolRefAttr port : {handoff.getProducer(), handoff.getConsumer()})
@@ -460,12 +450,11 @@ Result<Offset<fb::Stage>> Writer::buildStage(StageOp stage) {
 Offset<fb::Handoff> Writer::buildHandoff(HandoffOp handoff) {
   auto port = cast<PortOp>(SymbolTable::lookupSymbolIn(model, handoff.getProducer()));
   uint64_t rowBytes = static_cast<uint64_t>(port.getWidth()) * sizeof(float);
-  return fb::CreateHandoff(
-      builder, text(handoff.getSymName()),
-      stageIndex(handoff.getProducer().getRootReference().getValue()),
-      stageIndex(handoff.getConsumer().getRootReference().getValue()),
-      static_cast<uint32_t>(handoff.getSlots()),
-      alignUp(rowBytes * static_cast<uint64_t>(handoff.getRows()), weightAlignment), rowBytes);
+  return fb::CreateHandoff(builder, text(handoff.getSymName()),
+                           stageIndex(handoff.getProducer().getRootReference().getValue()),
+                           stageIndex(handoff.getConsumer().getRootReference().getValue()),
+                           static_cast<uint32_t>(handoff.getSlots()),
+                           handoffSlotBytes(port.getWidth(), handoff.getRows()), rowBytes);
 }
 
 Status Writer::buildPlan() {

@@ -20,6 +20,8 @@ StageBytes stageBytes(const PartitionProblem &problem, size_t first, size_t end)
   std::set<size_t> held;
   for (size_t i = first; i < end; ++i)
     addUnit(problem, problem.units[i], held, bytes);
+  if (problem.blockBytes)
+    bytes.blocks = problem.blockBytes(first, end);
   return bytes;
 }
 
@@ -86,6 +88,8 @@ private:
     for (size_t end = first + 1; end <= units; ++end) {
       const Unit &unit = problem.units[end - 1];
       addUnit(problem, unit, held, bytes);
+      if (problem.blockBytes)
+        bytes.blocks = problem.blockBytes(first, end);
       decode += unit.decodeTime;
       prefill += unit.prefillTime;
       bool fits = problem.capacity[device] == 0 || bytes.total() <= problem.capacity[device];

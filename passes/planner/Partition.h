@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -18,6 +19,9 @@ struct Unit {
 };
 
 struct PartitionProblem {
+  /// What a stage of units [first, end) takes beside weights, state and arena; no less for a later
+  /// end. Empty: nothing.
+  std::function<int64_t(size_t first, size_t end)> blockBytes;
   std::vector<Unit> units;
   std::vector<int64_t> weightBytes; ///< A weight is held once a device, however many units read it.
   std::vector<int64_t> capacity;    ///< Bytes a device; 0: not limited.
@@ -27,7 +31,8 @@ struct StageBytes {
   int64_t weights = 0;
   int64_t state = 0;
   int64_t arena = 0; ///< Maximum over the units: only declared values cross layers.
-  int64_t total() const { return weights + state + arena; }
+  int64_t blocks = 0;
+  int64_t total() const { return weights + state + arena + blocks; }
 };
 
 /// Bytes of the stage that holds units [first, end).

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/base/CheckedMath.h"
+#include "runtime/plan/LaunchMemory.h"
 #include "runtime/plan/PlanAccess.h"
 #include "runtime/plan/PlanFile.h"
 #include "runtime/plan/WeightPlaces.h"
@@ -24,6 +25,8 @@ std::string readable(uint64_t bytes) {
     value /= 1024;
   return fmt::format("{:.2f} {}", value, units[unit]);
 }
+
+bool isCpu(const fb::Stage &stage) { return text(stage.target()).starts_with("cpu"); }
 
 std::vector<const fb::Weight *> tablesOf(const fb::Stage &stage) {
   std::vector<const fb::Weight *> tables;
@@ -124,6 +127,9 @@ void printStage(std::string &out, const fb::Plan &plan, uint32_t index,
     if (uint64_t total = classTotal(entries, index, memoryClass))
       fmt::format_to(to, "  {:<9} {:<24} {:>18} {:>12}\n", "total",
                      lowered(fb::EnumNameMemoryClass(memoryClass)), total, readable(total));
+  if (!isCpu(stage))
+    fmt::format_to(to, "  and of the host: {} ({}) for launches\n",
+                   readable(hostBytes(plan, index)), hostBytes(plan, index));
   for (const fb::Weight *table : tablesOf(stage))
     fmt::format_to(to, "  table {}: layers {}..{}, {} ({}) from byte {} of its segment\n",
                    text(table->name()), table->first_layer(), table->end_layer(),
@@ -161,6 +167,12 @@ void printStage(std::string &out, const fb::Plan &plan, uint32_t index,
 
 } // namespace
 
+uint64_t hostBytes(const fb::Plan &plan, uint32_t index) {
+  const fb::Stage &stage = *plan.stages()->Get(index);
+  return launchBytes(count(plan.stages()), index == 0, stage.step()->bytes(), stage.out()->bytes(),
+                     plan.max_sequences());
+}
+
 std::vector<MemoryEntry> memoryEntries(const fb::Plan &plan) {
   std::vector<MemoryEntry> entries;
   for (uint32_t s = 0; s < count(plan.stages()); ++s) {
@@ -181,6 +193,8 @@ std::vector<MemoryEntry> memoryEntries(const fb::Plan &plan) {
     add("step", stage.step()->bytes());
     add("out", stage.out()->bytes());
     add("table", stage.table_()->bytes());
+    if (isCpu(stage)) // else memory of the host, not of the device
+      add("launches", hostBytes(plan, s));
     for (uint32_t g = 0; g < count(stage.states()); ++g) {
       const fb::StateGroup &group = *stage.states()->Get(g);
       add(fmt::format("state {}", text(group.name())),
@@ -291,6 +305,7 @@ std::string memoryTableJson(const fb::Plan &plan) {
                       {"end_layer", stage.end_layer()},
                       {"memory", memory},
                       {"totals", totals},
+                      {"host_bytes", hostBytes(plan, s)},
                       {"tables", tables},
                       {"states", states},
                       {"growth", growth},

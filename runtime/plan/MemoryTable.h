@@ -18,6 +18,10 @@ struct MemoryEntry {
   std::string per; ///< What it multiplies with at boot ("worker"), or empty.
 };
 
+/// Memory of the host that a stage's launches are copied from and to; of its device where that is a
+/// CPU. The plan has passed verifyPlan().
+uint64_t hostBytes(const fb::Plan &plan, uint32_t stage);
+
 /// Computed memory, derived from the plan's objects alone, in the order in which it is taken, then
 /// the reserved and measured lines that the compiler noted (fb::Plan.memory). A handoff's ring
 /// belongs to the consumer. The plan has passed verifyPlan().

@@ -12,9 +12,8 @@ Flow::Flow(uint32_t stages, std::vector<Edge> edges, uint32_t sequences)
   for (const Edge &edge : edges_)
     for (uint32_t stage : {edge.producer, edge.consumer})
       periods_[stage] = std::lcm(periods_[stage], edge.slots);
-  // Each launch in flight may return ids, and the newest that have returned stay to be read again.
   if (stages > 1)
-    edges_.push_back({stages - 1, 0, launchesInFlight(stages) + 1});
+    edges_.push_back({stages - 1, 0, idSlots(stages)});
 }
 
 void Flow::submit(const Step &step, Shape shape, std::span<const bool> runs, std::span<Leg> legs) {

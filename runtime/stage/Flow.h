@@ -13,13 +13,10 @@
 #include <span>
 #include <vector>
 
+#include "runtime/plan/LaunchMemory.h"
 #include "runtime/stage/Executor.h"
 
 namespace strata {
-
-/// Launches that may be out at once: one for every stage, and one that is ready when the first
-/// stage has ended its own.
-constexpr uint32_t launchesInFlight(uint32_t stages) { return stages + 1; }
 
 /// Used from one thread at a time. Allocates nothing after construction.
 class Flow {

@@ -5,6 +5,8 @@ import os
 import re
 import unittest
 
+import hybrid
+from hybrid_files import write_hybrid_folder
 from tools import HERE, DOES_NOT_FIT, EndToEnd, check, data, run
 
 FIXTURES = ["llama-rope-llama3", "mistral-window", "qwen2-bias", "qwen3-qknorm", "gemma3"]
@@ -93,6 +95,57 @@ class LargestBatch(EndToEnd):
 
     def test_devices_need_a_size(self):
         self.assertIn("each needs a size", self.compile("auto", "cpu").stderr)
+
+
+class Partition(EndToEnd):
+    """What partition-stages counts is what the finished plan takes, to the byte."""
+
+    def grouped(self):
+        folder = self.path("grouped")
+        if not os.path.exists(folder):
+            shape = hybrid.Shape("grouped_latent", latent=24, latent_groups=2, shared=16)
+            write_hybrid_folder(hybrid.make(shape, 1), folder)
+        return folder
+
+    def models(self):
+        # Two groups of state and a tied head; layers of three kinds; tables of layers.
+        names = ("qwen2-bias", "gemma3", "nemotron-h-latent")
+        return {**{name: data(f"fixtures/{name}") for name in names}, "grouped": self.grouped()}
+
+    def compile(self, model, devices, *options):
+        return run("strata-compile", model, "--dry-run", "--explain=json", *SHAPE, "--kv", "f32",
+                   "--devices", ",".join(devices), *options)
+
+    def test_every_split_is_counted_exactly(self):
+        for name, model in self.models().items():
+            whole = json.loads(self.compile(model, ["cpu"]).stdout)
+            layers = whole["stages"][0]["end_layer"]
+            for first in range(layers + 1):
+                with self.subTest(name=name, first=first):
+                    done = self.compile(model, ["cpu", "cpu"], "--split",
+                                        f"{first},{layers - first}", "--remarks-filter",
+                                        "strata-partition-stages")
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    counted = [int(n) for n in re.findall(r"TotalBytes=(\d+)", done.stderr)]
+                    table = json.loads(done.stdout)
+                    taken = [stage["totals"]["computed"] for stage in table["stages"]]
+                    self.assertEqual(counted, taken)
+
+    def test_what_is_said_to_fit_fits_and_a_byte_less_does_not(self):
+        for name, model in self.models().items():
+            for stages in (1, 2, 3):
+                with self.subTest(name=name, stages=stages):
+                    refused = self.compile(model, ["cpu:1"] * stages)
+                    self.assertEqual(refused.returncode, DOES_NOT_FIT, refused.stderr)
+                    each = int(re.search(r"devices of (\d+) bytes each", refused.stderr)[1])
+                    done = self.compile(model, [f"cpu:{each}"] * stages)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    taken = [stage["totals"]["computed"]
+                             for stage in json.loads(done.stdout)["stages"]]
+                    self.assertEqual(max(taken), each)
+                    done = self.compile(model, [f"cpu:{each - 1}"] * stages)
+                    self.assertEqual(done.returncode, DOES_NOT_FIT)
+                    self.assertIn("does not fit its devices (MiB):", done.stderr)
 
 
 class LargeArena(EndToEnd):

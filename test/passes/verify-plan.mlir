@@ -350,3 +350,40 @@ strata.model @m attributes {family = "f", hidden = 16 : i64, layers = 1 : i64,
     strata.weight @w : tensor<16xf32> from "another" unit "u" layout "rows"
   }
 }
+
+// -----
+
+// An arena is the maximum of what its layers need: only the residual, at offset 0, outlives one.
+strata.model @m attributes {family = "f", hidden = 16 : i64, layers = 2 : i64,
+    vocabulary = 32 : i64, max_context = 32 : i64, max_sequences = 1 : i64, max_rows = 1 : i64,
+    devices = ["cpu:x86-64-v3"], tails = [], after = "plan-memory"} {
+  strata.stage @s0 on "cpu:x86-64-v3" layers 0 to 2 embedding scratch 0 {
+    strata.kernel @cpu.add
+    strata.forward @r1s1(%step) rows 1 sequences 1 body {
+      // expected-error @below {{keeps buffer 'y' from layer 0 to layer 1; only the residual outlives a layer}}
+      %b:2 = strata.arena [#strata.interval<"x", 0, 2, 64>, #strata.interval<"y", 0, 2, 64>]
+          offsets [0, 64] peak 128 lower_bound 128 proven : !strata.buffer<64>, !strata.buffer<64>
+      strata.dispatch @cpu.add(%b#0, %b#1, %b#1) slots [#strata.buffer<0>, #strata.buffer<1>, #strata.buffer<2>, #strata.const<16 : i64>]
+          items <row = 1> "add" layer 0 : !strata.buffer<64>, !strata.buffer<64>, !strata.buffer<64>
+      strata.dispatch @cpu.add(%b#0, %b#1, %b#1) slots [#strata.buffer<0>, #strata.buffer<1>, #strata.buffer<2>, #strata.const<16 : i64>]
+          items <row = 1> "add" layer 1 : !strata.buffer<64>, !strata.buffer<64>, !strata.buffer<64>
+    }
+  }
+}
+
+// -----
+
+strata.model @m attributes {family = "f", hidden = 16 : i64, layers = 1 : i64,
+    vocabulary = 32 : i64, max_context = 32 : i64, max_sequences = 1 : i64, max_rows = 1 : i64,
+    devices = ["cpu:x86-64-v3"], tails = [], after = "plan-memory"} {
+  strata.stage @s0 on "cpu:x86-64-v3" layers 0 to 1 embedding scratch 0 {
+    strata.kernel @cpu.add
+    strata.forward @r1s1(%step) rows 1 sequences 1 body {
+      // expected-error @below {{keeps buffer 'y' to command 3 of 1}}
+      %b:2 = strata.arena [#strata.interval<"x", 0, 1, 64>, #strata.interval<"y", 0, 3, 64>]
+          offsets [0, 64] peak 128 lower_bound 128 proven : !strata.buffer<64>, !strata.buffer<64>
+      strata.dispatch @cpu.add(%b#0, %b#1, %b#1) slots [#strata.buffer<0>, #strata.buffer<1>, #strata.buffer<2>, #strata.const<16 : i64>]
+          items <row = 1> "add" layer 0 : !strata.buffer<64>, !strata.buffer<64>, !strata.buffer<64>
+    }
+  }
+}

@@ -99,12 +99,22 @@ Result<int64_t> parseBatchTokens(const std::string &text) {
 }
 
 Status checkCacheType(const std::string &flag, const std::string &type) {
-  if (type.empty() || type == "f32" || type == "f16" || type == "bf16")
+  if (type == "f32" || type == "f16" || type == "bf16")
     return Status::ok();
   if (type == "int8")
     return makeError(StatusCode::Unimplemented, "{} int8 is not built yet; use f16, bf16 or f32",
                      flag);
   return makeError(StatusCode::InvalidArgument, "{} is '{}', must be f16, bf16 or f32", flag, type);
+}
+
+Status checkModelName(const std::string &name) {
+  for (size_t i = 0; i < name.size(); ++i)
+    if (static_cast<unsigned char>(name[i]) < 0x20 || name[i] == 0x7F)
+      return makeError(StatusCode::InvalidArgument,
+                       "--name has a control character ({:#04x}) at byte {}; a name is one line of "
+                       "plain text",
+                       static_cast<unsigned char>(name[i]), i);
+  return Status::ok();
 }
 
 Status checkWeightType(const std::string &type) {

@@ -26,6 +26,9 @@ Result<int64_t> parseBatchTokens(const std::string &text);
 /// Checks the type of a cache: f32, f16 or bf16. Errors: Unimplemented (int8), InvalidArgument.
 Status checkCacheType(const std::string &flag, const std::string &type);
 
+/// A name holds no control characters. Errors: InvalidArgument.
+Status checkModelName(const std::string &name);
+
 /// Errors: InvalidArgument, listing the weight types.
 Status checkWeightType(const std::string &type);
 

@@ -22,8 +22,8 @@ namespace {
 struct Words {
   std::string devices = "cpu", split = "auto", batchTokens = "128";
   std::optional<std::string> buckets;
-  std::string cache, keys, values, activations = "f32";
-  std::string emit = "plan", explain;
+  std::optional<std::string> cache, keys, values, weights, emit;
+  std::string activations = "f32", explain;
 };
 
 /// What only an import reads: a text has its own answers to these.
@@ -89,13 +89,34 @@ Status readWords(const Words &words, bool batchTokensGiven, CompileOptions &opti
                        import.maxRows, rows);
     import.maxRows = rows;
   }
-  import.keyType = words.keys.empty() ? words.cache : words.keys;
-  import.valueType = words.values.empty() ? words.cache : words.values;
-  STRATA_RETURN_IF_ERROR(checkCacheType("--kv", words.cache));
-  STRATA_RETURN_IF_ERROR(checkCacheType("--kv-k", words.keys));
-  STRATA_RETURN_IF_ERROR(checkCacheType("--kv-v", words.values));
+  for (auto [flag, type] : {std::pair("--kv", &words.cache), std::pair("--kv-k", &words.keys),
+                            std::pair("--kv-v", &words.values)})
+    if (*type)
+      STRATA_RETURN_IF_ERROR(checkCacheType(flag, **type));
+  import.keyType = words.keys.value_or(words.cache.value_or(""));
+  import.valueType = words.values.value_or(words.cache.value_or(""));
+  STRATA_RETURN_IF_ERROR(checkModelName(import.name));
   STRATA_RETURN_IF_ERROR(checkActivations(words.activations));
   return checkWeightType(import.weightType);
+}
+
+using Levels = std::map<std::string, Emit>;
+
+/// What is written, and where weights go.
+Status readOutput(const Words &words, const Levels &levels, CompileOptions &options) {
+  if (words.emit && !options.emitAfter.empty())
+    return makeError(StatusCode::InvalidArgument,
+                     "--emit {} and --emit-after {} each name the text to print; leave one out",
+                     *words.emit, options.emitAfter);
+  options.emit = words.emit ? levels.at(*words.emit) : Emit::Plan;
+  options.weights = words.weights.value_or(options.weights);
+  bool writesText = options.emit != Emit::Plan || !options.emitAfter.empty();
+  if (writesText && words.weights && *words.weights != "none")
+    return makeError(StatusCode::InvalidArgument,
+                     "--weights {} says where a plan's weights go, but --emit{} prints a text, "
+                     "which has none; leave one out",
+                     *words.weights, words.emit ? "" : "-after");
+  return Status::ok();
 }
 
 int fail(run::ExitCode code, const std::string &message) {
@@ -110,7 +131,7 @@ int main(int argc, char **argv) {
   CLI::App app{"Compiles a language model into a plan that strata-run runs.", "strata-compile"};
   app.set_version_flag("--version", "strata-compile " STRATA_VERSION);
   app.footer("Exit codes are listed in docs/operations.md.");
-  const std::map<std::string, Emit> levels = {{"model", Emit::Model},
+  const Levels levels = {{"model", Emit::Model},
                                               {"placed", Emit::Placed},
                                               {"planned", Emit::Planned},
                                               {"plan", Emit::Plan}};
@@ -121,7 +142,7 @@ int main(int argc, char **argv) {
       ->required();
   app.add_option("-o,--output", options.output, "The plan, or the text that --emit asks for");
   app.add_option("--checkpoint", options.checkpoint, "Where the tensors of a .mlir text are");
-  app.add_option("--weights", options.weights,
+  app.add_option("--weights", words.weights,
                  "inside the plan, none, or the folder of a store [inside]");
   app.add_option("--threads", options.threads, "Threads that compile [all cores]")
       ->check(CLI::Range(1, 1024));
@@ -146,7 +167,8 @@ int main(int argc, char **argv) {
   } catch (const CLI::ParseError &error) {
     return fail(run::ExitCode::Usage, error.what());
   }
-  options.emit = levels.at(words.emit);
+  if (Status status = readOutput(words, levels, options); !status.isOk())
+    return fail(run::exitCodeOf(status.code()), status.toString());
   if (!words.explain.empty() || options.dryRun)
     options.explain = words.explain.empty() ? Explain::Text : forms.at(words.explain);
 

@@ -59,8 +59,10 @@ int main(int argc, char **argv) {
   app.add_flag("--json", json, "Print one JSON object");
   try {
     app.parse(argc, argv);
+  } catch (const CLI::Success &request) { // --help
+    return app.exit(request);
   } catch (const CLI::ParseError &error) {
-    return app.exit(error) == 0 ? Success : Usage;
+    return fail(Usage, error.what());
   }
 
   Result<pack::ProblemFile> file = pack::readProblem(path);

@@ -1,4 +1,4 @@
-// Where each field of the step, out and device-table blocks lies.
+// Where each field of the step, out and device-table blocks lies, and how large a handoff is.
 #pragma once
 
 #include <cstdint>
@@ -35,10 +35,14 @@ struct BlockBounds {
   uint64_t vocabulary;
 };
 
-BlockFields stepFields(ir::StageOp stage, const BlockBounds &bounds);
+/// `states`: those of the stage.
+BlockFields stepFields(llvm::ArrayRef<ir::StateOp> states, const BlockBounds &bounds);
 BlockFields outFields(const BlockBounds &bounds);
 /// What a sequence keeps between steps, by slot: the last id, and where the stage draws, what the
 /// sampler knows of the sequence.
-BlockFields tableFields(ir::StageOp stage, const BlockBounds &bounds);
+BlockFields tableFields(bool hasHead, const BlockBounds &bounds);
+
+/// Bytes of a slot of a handoff: `rows` rows of `width` floats.
+uint64_t handoffSlotBytes(int64_t width, int64_t rows);
 
 } // namespace strata

@@ -1,4 +1,4 @@
-#include "codegen/write/BlockLayouts.h"
+#include "codegen/blocks/BlockLayouts.h"
 
 #include "runtime/base/CheckedMath.h"
 #include "runtime/sampling/Sampler.h"
@@ -20,7 +20,7 @@ const BlockField *BlockFields::find(llvm::StringRef name) const {
   return nullptr;
 }
 
-BlockFields stepFields(ir::StageOp stage, const BlockBounds &bounds) {
+BlockFields stepFields(llvm::ArrayRef<ir::StateOp> states, const BlockBounds &bounds) {
   BlockFields step;
   step.add("valid_rows", "u32", 1);
   step.add("valid_sequences", "u32", 1);
@@ -43,11 +43,15 @@ BlockFields stepFields(ir::StageOp stage, const BlockBounds &bounds) {
   step.add("presence_penalty", "f32", bounds.sequences);
   step.add("frequency_penalty", "f32", bounds.sequences);
   step.add("penalty_window", "i32", bounds.sequences);
-  for (ir::StateOp state : stage.getOps<ir::StateOp>())
+  for (ir::StateOp state : states)
     step.add(("block_table." + state.getSymName()).str(), "i32",
              bounds.sequences *
                  static_cast<uint64_t>(state.getTableBlocks(static_cast<int64_t>(bounds.context))));
   return step;
+}
+
+uint64_t handoffSlotBytes(int64_t width, int64_t rows) {
+  return alignUp(static_cast<uint64_t>(width) * static_cast<uint64_t>(rows) * sizeof(float), 64);
 }
 
 BlockFields outFields(const BlockBounds &bounds) {
@@ -60,10 +64,10 @@ BlockFields outFields(const BlockBounds &bounds) {
   return out;
 }
 
-BlockFields tableFields(ir::StageOp stage, const BlockBounds &bounds) {
+BlockFields tableFields(bool hasHead, const BlockBounds &bounds) {
   BlockFields table;
   table.add("last_id", "i32", bounds.sequences);
-  if (!stage.getHead())
+  if (!hasHead)
     return table;
   table.add("history", "i32", bounds.sequences * bounds.context);
   table.add("bias_count", "i32", bounds.sequences);
