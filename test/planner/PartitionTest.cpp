@@ -40,6 +40,8 @@ int64_t bytesOf(const PartitionProblem &problem, size_t first, size_t end) {
   }
   for (size_t weight : weights)
     bytes += problem.weightBytes[weight];
+  if (problem.blockBytes)
+    bytes += problem.blockBytes(first, end);
   return bytes + arena;
 }
 
@@ -187,6 +189,11 @@ TEST(Partition, BestOfAllCuts) {
       problem.units.push_back(
           unit({read.begin(), read.end()}, below(spread), below(30), below(40), below(spread)));
     }
+    // A ring before all stages but the first, a larger table on the last.
+    if (int64_t ring = below(30), table = below(30); round % 2 == 0)
+      problem.blockBytes = [=](size_t first, size_t end) {
+        return (first > 0 ? ring : 0) + (end == units ? table : 0) + 5;
+      };
     int64_t total = bytesOf(problem, 0, units);
     for (size_t i = 0; i < devices; ++i)
       problem.capacity.push_back(random() % 4 == 0 ? 0 : total / 3 + below(total + 1));

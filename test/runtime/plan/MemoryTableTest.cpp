@@ -37,6 +37,12 @@ TEST(MemoryTable, AddsUpWhatTheStagesHold) {
   // 2 slots of 4 rows of 128 bytes, at the consumer.
   EXPECT_EQ(bytesOf(0, "handoff s0 to s1"), 0u);
   EXPECT_EQ(bytesOf(1, "handoff s0 to s1"), 1024u);
+  // Three launches may be out, each with a step and an out block, and one out block is empty; four
+  // slots of ids of 3 sequences return to stage 0.
+  for (uint32_t stage : {0u, 1u}) {
+    uint64_t step = source.stages[stage]->step->bytes, out = source.stages[stage]->out->bytes;
+    EXPECT_EQ(bytesOf(stage, "launches"), 3 * (step + out) + out + (stage == 0 ? 4 * 3 * 4 : 0));
+  }
   EXPECT_EQ(bytesOf(0, "arena"), source.stages[0]->arena_bytes);
   EXPECT_EQ(bytesOf(0, "stacks"), 262144u);
 

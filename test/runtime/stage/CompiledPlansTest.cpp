@@ -61,7 +61,7 @@ TEST_P(CompiledPlans, NothingButOperandsIsTouched) {
 
 #else
 
-TEST_P(CompiledPlans, HighWaterMarkIsThePlannedPeak) {
+TEST_P(CompiledPlans, Row15HighWaterMarkIsThePlannedPeak) {
   HighWater water;
   for (std::byte pattern : {std::byte{0xA5}, std::byte{0x5A}}) {
     water.pattern = pattern;

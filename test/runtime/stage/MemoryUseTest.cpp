@@ -65,7 +65,7 @@ TEST(MemoryUseDeathTest, ATouchedNeighbourIsFound) {
 #endif
 
 // With a full bucket the peak read from the pattern that a launch leaves is the plan's.
-TEST(MemoryUse, HighWaterMarkIsThePlannedPeak) {
+TEST(MemoryUse, Row15HighWaterMarkIsThePlannedPeak) {
   for (uint32_t stages : {1, 2}) {
     TemporaryFolder folder;
     fb::PlanT plan = tinyPlan({.stages = stages});
