@@ -17,7 +17,7 @@ uint32_t layerCount(const fb::Weight &weight) {
 
 uint64_t layerStride(const fb::Weight &table) {
   uint64_t elements = 1;
-  for (uint32_t i = 1; i < table.shape()->size(); ++i)
+  for (uint32_t i = table.end_layer() == 0 ? 0 : 1; i < table.shape()->size(); ++i)
     elements *= table.shape()->Get(i);
   const WeightType &type = *findWeightType(text(table.type()));
   return alignUp(type.bytesFor(elements).value(), weightAlignment);

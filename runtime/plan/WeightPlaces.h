@@ -11,8 +11,8 @@ namespace strata {
 /// Layers that a table holds; 1 for any other weight.
 uint32_t layerCount(const fb::Weight &weight);
 
-/// Bytes from one layer of a table to the next. The weight has passed verifyPlan()'s checks of
-/// itself.
+/// Bytes from one layer of a table to the next; those of any other weight, rounded up. The weight
+/// has passed verifyPlan()'s checks of itself.
 uint64_t layerStride(const fb::Weight &table);
 
 /// Weights of a stage that lie one behind the other in a segment, which a device takes as one.

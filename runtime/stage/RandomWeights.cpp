@@ -81,8 +81,7 @@ Result<std::vector<uint8_t>> drawBlocks(const WeightType &type, const Range &ran
 Status fillRandomWeight(const fb::Weight &weight, uint64_t seed, bool isNegative,
                         std::span<std::byte> bytes) {
   const WeightType *type = findWeightType(text(weight.type()));
-  bool isTable = layerCount(weight) > 1; // between its layers lies what aligns them
-  if (!type || bytes.size() > weight.bytes() || (!isTable && bytes.size() % type->blockBytes != 0))
+  if (!type || bytes.size() > weight.bytes() || bytes.size() % type->blockBytes != 0)
     return makeError(StatusCode::Internal, "weight '{}' of type '{}' cannot be filled",
                      text(weight.name()), text(weight.type()));
   bool isVector = count(weight.shape()) == 1;
@@ -90,17 +89,13 @@ Status fillRandomWeight(const fb::Weight &weight, uint64_t seed, bool isNegative
   float most = isVector ? 1.5f : 2.0f / std::sqrt(float(columns));
   int sign = isNegative ? -1 : isVector && type->isPlain();
   Range range{isVector ? 0.5f : most / 16, most, sign};
-  // A table's layers one by one, so that they are the same whatever else is held.
-  uint64_t stride = isTable ? layerStride(weight) : bytes.size();
-  for (uint64_t begin = 0; begin < bytes.size(); begin += stride) {
-    uint64_t end = std::min<uint64_t>(begin + stride, bytes.size());
-    Random random(seed ^ (uint64_t(weight.segment()) << 40) ^ (weight.offset() + begin));
-    STRATA_ASSIGN_OR_RETURN(std::vector<uint8_t> blocks, drawBlocks(*type, range, random));
-    uint64_t choices = blocks.size() / type->blockBytes;
-    for (uint64_t at = begin; at + type->blockBytes <= end; at += type->blockBytes)
-      std::memcpy(&bytes[at], &blocks[random.next() % choices * type->blockBytes],
-                  type->blockBytes);
-  }
+  // Of a table the place of layer 0, whatever layers are held.
+  uint64_t place = weight.offset() - weight.first_layer() * layerStride(weight);
+  Random random(seed ^ (uint64_t(weight.segment()) << 40) ^ place);
+  STRATA_ASSIGN_OR_RETURN(std::vector<uint8_t> blocks, drawBlocks(*type, range, random));
+  uint64_t choices = blocks.size() / type->blockBytes;
+  for (size_t at = 0; at < bytes.size(); at += type->blockBytes)
+    std::memcpy(&bytes[at], &blocks[random.next() % choices * type->blockBytes], type->blockBytes);
   return {};
 }
 

@@ -144,15 +144,16 @@ Status Stage::placeUnstoredWeight(const fb::Weight &weight, uint64_t seed, bool 
     return device_.write(to, std::as_bytes(std::span(content->data(), content->size())));
   constexpr uint64_t pieceBytes = 16 << 20;
   uint64_t block = findWeightType(text(weight.type()))->blockBytes;
-  uint64_t layer = layerCount(weight) == 1 ? weight.bytes() : layerStride(weight);
-  std::vector<std::byte> piece(std::min({weight.bytes(), layer, pieceBytes / block * block}));
+  // A table's layers one by one, all alike.
+  uint64_t stride = layerStride(weight);
+  uint64_t layerBytes = weight.bytes() - (layerCount(weight) - 1) * stride;
+  std::vector<std::byte> piece(std::min(layerBytes, pieceBytes / block * block));
   STRATA_RETURN_IF_ERROR(fillRandomWeight(weight, seed, isNegative, piece));
-  for (uint64_t begin = 0; begin < weight.bytes(); begin += layer) {
-    uint64_t end = std::min(begin + layer, weight.bytes());
-    for (uint64_t at = begin; at < end; at += piece.size())
-      STRATA_RETURN_IF_ERROR(device_.write(
-          to + at, std::span(piece).first(std::min<uint64_t>(piece.size(), end - at))));
-  }
+  for (uint32_t layer = 0; layer < layerCount(weight); ++layer)
+    for (uint64_t at = 0; at < layerBytes; at += piece.size())
+      STRATA_RETURN_IF_ERROR(
+          device_.write(to + layer * stride + at,
+                        std::span(piece).first(std::min<uint64_t>(piece.size(), layerBytes - at))));
   return {};
 }
 
