@@ -132,9 +132,9 @@ int main(int argc, char **argv) {
   app.set_version_flag("--version", "strata-compile " STRATA_VERSION);
   app.footer("Exit codes are listed in docs/operations.md.");
   const Levels levels = {{"model", Emit::Model},
-                                              {"placed", Emit::Placed},
-                                              {"planned", Emit::Planned},
-                                              {"plan", Emit::Plan}};
+                         {"placed", Emit::Placed},
+                         {"planned", Emit::Planned},
+                         {"plan", Emit::Plan}};
   Words words;
   CompileOptions options;
   app.add_option("MODEL", options.model,
