@@ -79,12 +79,12 @@ LaunchShape matvec(const Launch &launch, uint64_t outputs, uint64_t together, bo
   const WeightType &type = *findWeightType(launch.weightType);
   uint64_t columns = launch.constant("columns");
   uint64_t rows = std::min<uint64_t>(std::bit_ceil(launch.rows), matvecRows);
-  MatvecShape shape =
-      matvecShape(columns / type.blockElements * type.blockBytes, outputs,
-                  mayTile && usesMatrixUnits(launch.weightType == "bf16", columns, rows));
+  bool isTile = mayTile && usesMatrixUnits(launch.weightType == "bf16", columns, rows);
+  MatvecShape shape = matvecShape(columns / type.blockElements * type.blockBytes, outputs, isTile);
   return {.gridX = ceilDiv(outputs / together, uint64_t(shape.outputs / together)),
           .gridY = ceilDiv(launch.rows, rows),
           .threads = shape.threads,
+          .residentBlocks = isTile ? 2u : 1u,
           .rows = uint32_t(rows)};
 }
 

@@ -23,7 +23,8 @@ struct LaunchShape {
   uint64_t gridX = 1, gridY = 1;
   uint32_t clusterY = 1;
   uint32_t threads = 32;
-  uint32_t sharedBytes = 0; ///< Dynamic.
+  uint32_t residentBlocks = 1; ///< That a multiprocessor has room for, at least: bounds registers.
+  uint32_t sharedBytes = 0;    ///< Dynamic.
   uint32_t rows = 0;
 };
 
@@ -48,6 +49,7 @@ struct Specialisation {
   uint32_t threads = 0;
   uint32_t rows = 0;
   uint32_t clusterY = 1;
+  uint32_t residentBlocks = 1;
 
   bool operator==(const Specialisation &) const = default;
 };

@@ -38,7 +38,9 @@ public:
         if (o == group())
           rows_[tile] = weights[tile * tileOutputs + o];
     }
-    load(0);
+#pragma unroll
+    for (uint32_t i = 0; i < atOnce; ++i)
+      load(i, i);
   }
 
   Result run(const float *x, uint32_t rows, const float *gain, float epsilon) {
@@ -46,8 +48,6 @@ public:
     bool isRow = group() < rows;
 #pragma unroll 1
     for (uint32_t turn = 0; turn < turns; ++turn) {
-      if (turn > 0)
-        load(turn * atOnce);
 #pragma unroll
       for (uint32_t i = 0; i < atOnce; ++i) {
         uint32_t step = stepOf(turn * atOnce + i);
@@ -76,6 +76,8 @@ public:
           multiplyAdd(sums_[tile], {high[0], low[0], high[1], low[1]}, weights.x, weights.y);
           multiplyAdd(sums_[tile], {high[2], low[2], high[3], low[3]}, weights.z, weights.w);
         }
+        if (turn + 1 < turns) // the next weights are on their way as soon as their place is free
+          load((turn + 1) * atOnce + i, i);
       }
     }
     return sum(epsilon);
@@ -97,17 +99,15 @@ private:
   static uint32_t stepOf(uint32_t number) { return number * warps + threadIdx.x / warpThreads; }
   static uint32_t columnOf(uint32_t step) { return step * 32 + threadIdx.x % 4 * 8; }
 
-  void load(uint32_t first) {
+  /// The warp's step `number` into place `i`.
+  void load(uint32_t number, uint32_t i) {
+    uint32_t step = stepOf(number);
 #pragma unroll
-    for (uint32_t i = 0; i < atOnce; ++i) {
-      uint32_t step = stepOf(first + i);
-#pragma unroll
-      for (uint32_t tile = 0; tile < tiles; ++tile)
-        loaded_[tile][i] =
-            rows_[tile] && (isEven || step < steps)
-                ? loadWeights(rows_[tile] + uint64_t(columnOf(step)) * BF16::blockBytes)
-                : uint4{};
-    }
+    for (uint32_t tile = 0; tile < tiles; ++tile)
+      loaded_[tile][i] =
+          rows_[tile] && (isEven || step < steps)
+              ? loadWeights(rows_[tile] + uint64_t(columnOf(step)) * BF16::blockBytes)
+              : uint4{};
   }
 
   Result sum(float epsilon) {

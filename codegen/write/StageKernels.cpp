@@ -24,6 +24,7 @@ uint32_t StageKernels::find(std::string kernel, const KernelSignature *signature
     wanted.threads = shape.threads;
     wanted.rows = shape.rows;
     wanted.clusterY = shape.clusterY;
+    wanted.residentBlocks = shape.residentBlocks;
   }
   auto found = std::find(kernels_.begin(), kernels_.end(), wanted);
   if (found == kernels_.end()) {

@@ -51,10 +51,10 @@ std::string moduleSource(std::span<const Specialisation> specialisations,
         each.clusterY > 1 ? fmt::format("__cluster_dims__(1, {}, 1) ", each.clusterY) : "";
     fmt::format_to(
         to,
-        "}};\nextern \"C\" __global__ void {}__launch_bounds__({}) {}(const __grid_constant__ "
+        "}};\nextern \"C\" __global__ void {}__launch_bounds__({}, {}) {}(const __grid_constant__ "
         "strata::Slots<{}> slots) {{\n  strata::{}<{}{}_constants>(slots);\n}}\n",
-        cluster, each.threads, function, signature.slots.size(), templateName(signature.family),
-        templateArguments(each.kernel), function);
+        cluster, each.threads, each.residentBlocks, function, signature.slots.size(),
+        templateName(signature.family), templateArguments(each.kernel), function);
   }
   return text;
 }

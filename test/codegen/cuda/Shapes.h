@@ -88,7 +88,8 @@ inline uint64_t mostRows(std::string_view kernel) {
 inline Specialisation sampleSpecialisation(const std::string &kernel, uint64_t rows,
                                            const CudaFeatures &features) {
   LaunchShape shape = launchShape(kernel, rows, sampleConstant, features);
-  Specialisation result{kernel, {}, shape.threads, shape.rows, shape.clusterY};
+  Specialisation result{
+      kernel, {}, shape.threads, shape.rows, shape.clusterY, shape.residentBlocks};
   for (const SlotSpec &slot : findSignature(kernel)->slots)
     if (slot.kind == fb::SlotKind::Constant)
       result.constants.push_back(sampleConstant(slot.name));
