@@ -24,9 +24,10 @@ namespace strata::cuda {
                               f(cuGraphUpload) f(cuInit) f(cuLaunchKernel) f(cuMemAlloc)           \
                                   f(cuMemFree) f(cuMemFreeHost) f(cuMemGetInfo) f(cuMemHostAlloc)  \
                                       f(cuMemcpyAsync) f(cuMemcpyDtoH) f(cuMemcpyHtoD)             \
-                                          f(cuMemsetD8) f(cuMemsetD8Async) f(cuModuleGetFunction) f(cuModuleLoadData) \
-                                              f(cuModuleUnload) f(cuStreamCreate)                  \
-                                                  f(cuStreamDestroy) f(cuStreamSynchronize)
+                                          f(cuMemsetD8) f(cuMemsetD8Async) f(cuModuleGetFunction)  \
+                                              f(cuModuleLoadData) f(cuModuleUnload)                \
+                                                  f(cuStreamCreate) f(cuStreamDestroy)             \
+                                                      f(cuStreamSynchronize)
 
 struct Driver {
 #define STRATA_DECLARE(name) decltype(&::name) name = nullptr;
