@@ -1,5 +1,7 @@
 #include "runtime/device/cuda/CudaDevice.h"
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -66,7 +68,13 @@ private:
   /// The context is the calling thread's: several devices may be called from one thread.
   Status enter() const { return check(driver_.cuCtxSetCurrent(context_), "cuCtxSetCurrent"); }
   void run();
-  Status runLaunch(uint32_t number);
+  Status runLaunches();
+  bool isStopped() const { return isStopped_.load(std::memory_order_seq_cst); }
+  bool isReady(uint32_t number) const; ///< Whether launch `number` has nothing to wait for.
+  void awaitOthers(uint32_t number);
+  Status submit(uint32_t number);
+  CUresult query(uint32_t number) const;
+  void end(uint32_t number);
   void at(DeviceActivity::Kind kind, uint32_t number, uint32_t index);
 
   std::unique_ptr<const Driver> owned_;
@@ -76,7 +84,7 @@ private:
   CUdevice gpu_ = 0;
   CUcontext context_ = nullptr;
   CUstream stream_ = nullptr;
-  CUevent event_ = nullptr;
+  std::array<CUevent, 2> events_ = {}; ///< The ends of the launches on the stream, in turn.
   CUmodule module_ = nullptr;
   std::vector<CUdeviceptr> allocations_;
   std::vector<void *> hostAllocations_;
@@ -99,8 +107,9 @@ Status CudaDevice::open(uint32_t gpu) {
   STRATA_RETURN_IF_ERROR(enter());
   STRATA_RETURN_IF_ERROR(
       check(driver_.cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING), "cuStreamCreate"));
-  STRATA_RETURN_IF_ERROR(
-      check(driver_.cuEventCreate(&event_, CU_EVENT_DISABLE_TIMING), "cuEventCreate"));
+  for (CUevent &event : events_)
+    STRATA_RETURN_IF_ERROR(
+        check(driver_.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate"));
   thread_ = std::thread([this] { run(); });
   return {};
 }
@@ -119,8 +128,9 @@ CudaDevice::~CudaDevice() {
     (void)driver_.cuMemFreeHost(allocation);
   if (module_)
     (void)driver_.cuModuleUnload(module_);
-  if (event_)
-    (void)driver_.cuEventDestroy(event_);
+  for (CUevent event : events_)
+    if (event)
+      (void)driver_.cuEventDestroy(event);
   if (stream_)
     (void)driver_.cuStreamDestroy(stream_);
   (void)driver_.cuDevicePrimaryCtxRelease(gpu_);
@@ -266,18 +276,24 @@ bool CudaDevice::rests(std::chrono::nanoseconds patience) {
          (rested_.wait(1, patience) && !isAbandoned_.load(std::memory_order_acquire));
 }
 
-Status CudaDevice::runLaunch(uint32_t number) {
-  using enum DeviceActivity::Kind;
+bool CudaDevice::isReady(uint32_t number) const {
   const DeviceLaunch &launch = *ring_[number % ring_.size()];
-  for (uint32_t i = 0; i < launch.waits.size(); ++i) {
-    at(Waiting, number, i);
+  return std::all_of(launch.waits.begin(), launch.waits.end(),
+                     [](const TimelineValue &wait) { return wait.timeline->reached(wait.value); });
+}
+
+void CudaDevice::awaitOthers(uint32_t number) {
+  const DeviceLaunch &launch = *ring_[number % ring_.size()];
+  for (uint32_t i = 0; i < launch.waits.size() && !isStopped(); ++i) {
+    at(DeviceActivity::Kind::Waiting, number, i);
     const TimelineValue &wait = launch.waits[i];
     if (!poll(polling, [&] { return wait.timeline->reached(wait.value); }))
       wait.timeline->wait(wait.value);
-    if (isStopped_.load(std::memory_order_seq_cst))
-      return {};
   }
-  at(Running, number, 0);
+}
+
+Status CudaDevice::submit(uint32_t number) {
+  const DeviceLaunch &launch = *ring_[number % ring_.size()];
   auto copyAll = [&](const std::vector<DeviceCopy> &copies) -> Status {
     for (const DeviceCopy &copy : copies) {
       auto to = reinterpret_cast<CUdeviceptr>(copy.to);
@@ -289,40 +305,74 @@ Status CudaDevice::runLaunch(uint32_t number) {
     }
     return {};
   };
-  const Line &line = *lines_[launch.line];
-  Status status = copyAll(launch.copiesIn);
-  if (status.isOk())
-    status = line.launch();
-  if (status.isOk())
-    status = copyAll(launch.copiesOut);
-  if (status.isOk())
-    status = check(driver_.cuEventRecord(event_, stream_), "cuEventRecord");
-  CUresult result = CUDA_ERROR_NOT_READY;
-  while (status.isOk() && (result = driver_.cuEventQuery(event_)) == CUDA_ERROR_NOT_READY)
-    if (isStopped_.load(std::memory_order_relaxed)) {
-      isAbandoned_.store(true, std::memory_order_release);
-      return {};
-    }
-  if (status.isOk())
-    status = check(result, "running the line");
-  if (!status.isOk())
-    return std::move(status).at("line", line.name()).at("device", name());
-  at(Idle, number, 0);
+  STRATA_RETURN_IF_ERROR(copyAll(launch.copiesIn));
+  STRATA_RETURN_IF_ERROR(lines_[launch.line]->launch());
+  STRATA_RETURN_IF_ERROR(copyAll(launch.copiesOut));
+  return check(driver_.cuEventRecord(events_[number % events_.size()], stream_), "cuEventRecord");
+}
+
+CUresult CudaDevice::query(uint32_t number) const {
+  return driver_.cuEventQuery(events_[number % events_.size()]);
+}
+
+void CudaDevice::end(uint32_t number) {
+  const DeviceLaunch &launch = *ring_[number % ring_.size()];
+  at(DeviceActivity::Kind::Idle, number, 0);
   ended_.advance(number + 1);
   for (const TimelineValue &signal : launch.signals) // the last gives `launch` back
     signal.timeline->advance(signal.value);
-  return {};
+}
+
+// The stream runs launches in order by itself, so the next one is submitted while one runs, if it
+// waits for no one: the GPU goes from one to the next without the host.
+Status CudaDevice::runLaunches() {
+  uint32_t submitted = 0, ended = 0;
+  auto named = [&](Status status, uint32_t number) {
+    return std::move(status)
+        .at("line", lines_[ring_[number % ring_.size()]->line]->name())
+        .at("device", name());
+  };
+  while (true) {
+    if (submitted == ended) {
+      if (!poll(polling, [&] { return issued_.reached(submitted + 1); }))
+        issued_.wait(submitted + 1);
+      if (!isStopped())
+        awaitOthers(submitted);
+    }
+    if (isStopped()) {
+      isAbandoned_.store(submitted != ended, std::memory_order_release);
+      return {};
+    }
+    if (submitted - ended < events_.size() && issued_.reached(submitted + 1) &&
+        isReady(submitted)) {
+      if (submitted == ended)
+        at(DeviceActivity::Kind::Running, submitted, 0);
+      if (Status status = submit(submitted); !status.isOk()) {
+        // What an earlier launch did may come up in any call after it.
+        CUresult earlier = CUDA_SUCCESS;
+        while (ended != submitted && !isStopped() &&
+               (earlier = query(ended)) == CUDA_ERROR_NOT_READY) {
+        }
+        bool isEarlier = ended != submitted && earlier != CUDA_SUCCESS;
+        return named(std::move(status), isEarlier ? ended : submitted);
+      }
+      ++submitted;
+    }
+    CUresult result = query(ended);
+    if (result == CUDA_ERROR_NOT_READY)
+      continue;
+    if (Status status = check(result, "running the line"); !status.isOk())
+      return named(std::move(status), ended);
+    end(ended++);
+    if (submitted != ended)
+      at(DeviceActivity::Kind::Running, ended, 0);
+  }
 }
 
 void CudaDevice::run() {
   Status status = enter();
-  for (uint32_t number = 0; status.isOk(); ++number) {
-    if (!poll(polling, [&] { return issued_.reached(number + 1); }))
-      issued_.wait(number + 1);
-    if (isStopped_.load(std::memory_order_seq_cst))
-      break;
-    status = runLaunch(number);
-  }
+  if (status.isOk())
+    status = runLaunches();
   if (!status.isOk()) {
     failure_ = std::move(status);
     hasFailed_.store(true, std::memory_order_release);
