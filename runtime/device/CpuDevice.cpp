@@ -84,16 +84,16 @@ Result<std::byte *> CpuDevice::allocate(std::string_view what, uint64_t bytes) {
   // Beyond what is there the kernel would not refuse but end some process.
   if (uint64_t available = availableHostBytes(); rounded > available)
     return makeError(StatusCode::ResourceExhausted,
-                     "{} takes {} bytes of memory, {} are available; fewer --max-seqs or a smaller "
-                     "--max-context takes less (strata-run explain prints the table)",
-                     what, rounded, available)
+                     "{} takes {} bytes of memory, {} are available; {}", what, rounded, available,
+                     memoryRemedy)
         .at("device", name());
   // Populated, so that what was promised is there and no page is found missing during a step.
   void *address = ::mmap(nullptr, rounded, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
   if (address == MAP_FAILED)
-    return makeError(StatusCode::ResourceExhausted, "{} takes {} bytes, which cannot be had: {}",
-                     what, rounded, std::strerror(errno))
+    return makeError(StatusCode::ResourceExhausted,
+                     "{} takes {} bytes of memory, which cannot be had ({}); {}", what, rounded,
+                     std::strerror(errno), memoryRemedy)
         .at("device", name());
   queue_->allocations.emplace_back(static_cast<std::byte *>(address), rounded);
   takenBytes_ += rounded;

@@ -91,6 +91,10 @@ struct DeviceActivity {
   uint64_t progress = 0; ///< Differs whenever something was done in between.
 };
 
+/// What a message about memory that cannot be had ends with.
+inline constexpr std::string_view memoryRemedy =
+    "fewer --max-seqs or a smaller --max-context takes less (strata-run explain prints the table)";
+
 class Device {
 public:
   virtual ~Device() = default;

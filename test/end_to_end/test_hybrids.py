@@ -254,7 +254,7 @@ class OnAGpu(Files):
 
 
 class Conversion(EndToEnd):
-    def test_further_token_layers_are_left_out(self):
+    def test_row_28_further_token_layers_are_left_out_and_said(self):
         """Their tensors are skipped, which is said."""
         for name, surplus in (
             ("nemotron", ["mtp.layers.0.norm.weight", "mtp.layers.1.mixer.gate.weight"]),

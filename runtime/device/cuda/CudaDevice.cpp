@@ -150,8 +150,8 @@ Result<std::byte *> CudaDevice::allocate(std::string_view what, uint64_t bytes) 
     if (status.code() != StatusCode::ResourceExhausted)
       return status;
     return makeError(StatusCode::ResourceExhausted,
-                     "{} takes {} bytes, of which the GPU has {} left of {}", what, rounded, free,
-                     total)
+                     "{} takes {} bytes, of which the GPU has {} left of {}; {}", what, rounded,
+                     free, total, memoryRemedy)
         .at("device", name());
   }
   allocations_.push_back(address);

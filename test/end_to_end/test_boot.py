@@ -1,0 +1,92 @@
+"""What must be impossible (docs/guarantees.md) when a plan is made and started: memory that is short,
+devices that differ, state that is shared. A test's name carries its row."""
+
+import filecmp
+import json
+import os
+import re
+import resource
+import subprocess
+import unittest
+
+from tools import BIN, DOES_NOT_FIT, INSTRUMENTED, ROOT, TOOLS, EndToEnd, check, data, run
+
+MIB = 1 << 20
+
+
+def run_within(bytes, tool, *arguments):
+    """The same process where no more than `bytes` of address space can be had."""
+    return subprocess.run(
+        [TOOLS[tool], *map(str, arguments)], capture_output=True, text=True, timeout=120,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (bytes, bytes)))
+
+
+class Boot(EndToEnd):
+    def setUp(self):
+        if INSTRUMENTED:
+            self.skipTest("a sanitizer's shadow takes all address space")
+        self.model = data("stories260K/stories260K.gguf")
+
+    def test_row_06_stages_share_no_state(self):
+        """No writable global in the runtime: what two stages could meet in does not exist."""
+        done = subprocess.run([os.path.join(ROOT, ".ci/lint"), os.path.dirname(BIN)],
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_row_08_the_path_does_not_follow_from_free_memory(self):
+        plans = [self.path("free.strata"), self.path("short.strata")]
+        check("strata-compile", self.model, "-o", plans[0])
+        short = run_within(1500 * MIB, "strata-compile", self.model, "-o", plans[1])
+        self.assertEqual(short.returncode, 0, short.stderr)
+        self.assertTrue(filecmp.cmp(*plans, shallow=False))
+        options = ("--ids", "1,403,407", "--max-tokens", 12, "--temperature", 0, "--json")
+        free = run("strata-run", "generate", plans[0], *options)
+        short = run_within(1500 * MIB, "strata-run", "generate", plans[0], *options)
+        self.assertEqual(json.loads(free.stdout)["ids"], json.loads(short.stdout)["ids"])
+
+    def test_rows_23_and_24_a_boot_that_lacks_memory(self):
+        """One attempt with a code of its own; the message has device, bytes and remedy."""
+        plan = self.plan(self.model, "--max-seqs", 4096, "--kv", "f32")
+        trace = self.path("empty.jsonl")
+        open(trace, "w").close()
+        needed = json.loads(check("strata-run", "explain", plan, "--json"))
+        state = next(line["bytes"] for line in needed["stages"][0]["memory"]
+                     if line["name"] == "state kv")
+        self.assertGreater(state, 1 << 31)
+        attempts = [run_within(500 * MIB, "strata-run", "replay", plan, trace) for _ in range(2)]
+        for done in attempts:
+            self.assert_refused(done, DOES_NOT_FIT, "device 'cpu'", "state 'kv'", str(state),
+                                "--max-seqs", "--max-context")
+            self.assertEqual(done.stderr.count("error:"), 1)
+        self.assertEqual(attempts[0].stderr, attempts[1].stderr)
+
+    def test_row_26_each_device_is_held_to_its_own_size(self):
+        """Free memory is never read from another device: uneven ones get uneven stages."""
+        def dry_run(first, second):
+            return run("strata-compile", self.model, "--dry-run", "--explain=json", "--devices",
+                       f"cpu:{first},cpu:{second}")
+
+        whole = dry_run(1 << 30, 1 << 30)
+        self.assertEqual(whole.returncode, 0, whole.stderr)
+        sizes = [stage["totals"]["computed"] for stage in json.loads(whole.stdout)["stages"]]
+        large = sum(sizes)
+        layers = []
+        for first, second in ((large * 2 // 5, large), (large, large * 2 // 5)):
+            done = dry_run(first, second)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            stages = json.loads(done.stdout)["stages"]
+            for stage, size in zip(stages, (first, second), strict=True):
+                self.assertLessEqual(stage["totals"]["computed"], size)
+            layers.append([stage["end_layer"] - stage["first_layer"] for stage in stages])
+        self.assertLess(layers[0][0], layers[0][1])
+        self.assertGreater(layers[1][0], layers[1][1])
+        for first, second, lacking in ((1, large, 0), (large, 1, 1)):
+            done = dry_run(first, second)
+            self.assertEqual(done.returncode, DOES_NOT_FIT)
+            short = re.findall(r"^(\d) .* (\S+)$", done.stderr, re.MULTILINE)
+            self.assertEqual([float(missing) > 0 for _, missing in short],
+                             [stage == lacking for stage in range(2)], done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
