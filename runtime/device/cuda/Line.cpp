@@ -38,8 +38,7 @@ Status Line::addNode(CUmodule module, DeviceCommand command) {
   node->parameters = std::move(command.slots);
   node->parameters.push_back(command.validRows);
   size_t offset = 0, bytes = 0, expected = node->parameters.size() * sizeof(uint64_t);
-  if (driver_.cuFuncGetParamInfo(function, 0, &offset, &bytes) != CUDA_SUCCESS ||
-      bytes != expected)
+  if (driver_.cuFuncGetParamInfo(function, 0, &offset, &bytes) != CUDA_SUCCESS || bytes != expected)
     return makeError(StatusCode::InvalidData,
                      "function '{}' does not take the {} bytes that kernel '{}' is given",
                      code.function, expected, command.kernel);
