@@ -29,6 +29,8 @@ class Boot(EndToEnd):
 
     def test_row_06_stages_share_no_state(self):
         """No writable global in the runtime: what two stages could meet in does not exist."""
+        if not os.path.exists(os.path.join(ROOT, ".git")):
+            self.skipTest("the rules of the sources need a checkout")
         done = subprocess.run([os.path.join(ROOT, ".ci/lint"), os.path.dirname(BIN)],
                               capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
