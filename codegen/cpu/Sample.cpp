@@ -6,42 +6,13 @@
 #include <cmath>
 #include <limits>
 
+#include "codegen/kernels/SampleSlots.h"
 #include "runtime/sampling/Sampler.h"
 
 namespace strata::cpu {
 namespace {
 
-enum Slot {
-  Logits,
-  ValidHeadRows,
-  HeadSequence,
-  SequenceSlot,
-  SequenceLength,
-  Temperature,
-  TopK,
-  TopP,
-  MinP,
-  Seed,
-  RepetitionPenalty,
-  PresencePenalty,
-  FrequencyPenalty,
-  PenaltyWindow,
-  LastId,
-  History,
-  BiasCount,
-  BiasId,
-  BiasValue,
-  IsMasked,
-  Mask,
-  Id,
-  LogProbability,
-  TopId,
-  TopLogProbability,
-  Scratch,
-  ScratchStride,
-  Vocabulary,
-  Context
-};
+using namespace sampling;
 
 template <class T> T *pointerAt(const uint64_t *slots, Slot slot) {
   return reinterpret_cast<T *>(slots[slot]);

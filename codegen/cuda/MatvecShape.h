@@ -14,7 +14,7 @@ struct MatvecShape {
   uint32_t threads;
 };
 
-/// Whether a product runs on the matrix units (MatvecTile.cuh), which pays from three rows on.
+/// Whether a product runs on the matrix units (MatvecTile.cuh): from three rows on.
 constexpr bool usesMatrixUnits(bool isBf16, uint64_t columns, uint64_t rows) {
   return isBf16 && columns % 32 == 0 && rows > 2 && rows <= matvecRows;
 }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "codegen/cuda/SampleRow.cuh"
+#include "codegen/kernels/SampleSlots.h"
 #include "runtime/sampling/Elementary.h"
 #include "runtime/sampling/Philox.h"
 
@@ -71,37 +72,7 @@ inline int32_t sampleId(const Sampler &sampler, const RowParameters &parameters,
   });
 }
 
-namespace sampling {
-enum Slot {
-  Logits,
-  ValidHeadRows,
-  HeadSequence,
-  SequenceSlot,
-  SequenceLength,
-  Temperature,
-  TopK,
-  TopP,
-  MinP,
-  Seed,
-  RepetitionPenalty,
-  PresencePenalty,
-  FrequencyPenalty,
-  PenaltyWindow,
-  LastId,
-  History,
-  BiasCount,
-  BiasId,
-  BiasValue,
-  IsMasked,
-  Mask,
-  Id,
-  LogProbability,
-  TopId,
-  TopLogProbability,
-  Scratch
-};
-constexpr uint32_t slotCount = 29;
-} // namespace sampling
+constexpr uint32_t sampleSlots = sampling::Context + 1;
 
 /// Entries of a sequence's biases in the table: maxLogitBiases of Sampler.h.
 constexpr uint32_t biasEntries = 512;
@@ -110,7 +81,7 @@ constexpr uint32_t biasEntries = 512;
 /// scratch; the logits themselves where nothing changes them. Ids from `begin` to `end`, which are
 /// the block's.
 template <class K>
-inline const float *adjustedLogits(const Slots<sampling::slotCount> &slots, const float *logits,
+inline const float *adjustedLogits(const Slots<sampleSlots> &slots, const float *logits,
                                    int32_t sequence, uint32_t slot, uint32_t length, uint32_t begin,
                                    uint32_t end) {
   using namespace sampling;
@@ -175,7 +146,7 @@ inline const float *adjustedLogits(const Slots<sampling::slotCount> &slots, cons
   return adjusted;
 }
 
-template <class K> inline void sample(const Slots<sampling::slotCount> &slots) {
+template <class K> inline void sample(const Slots<sampleSlots> &slots) {
   using namespace sampling;
   awaitPredecessor();
   uint32_t row = blockIdx.x, rows = *slots.valid;
