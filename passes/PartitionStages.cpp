@@ -3,6 +3,7 @@
 #include "llvm/Support/FormatVariadic.h"
 
 #include "codegen/blocks/BlockLayouts.h"
+#include "codegen/targets/DriverMemory.h"
 #include "passes/Buckets.h"
 #include "passes/Handoffs.h"
 #include "passes/PassOrder.h"
@@ -136,8 +137,10 @@ planner::PartitionProblem describe(ModelOp model, ArrayRef<LayerOp> layers, Prom
     problem.units.push_back(std::move(unit));
   }
   problem.blockBytes = BlockSizes(model, layers, promise);
-  for (int64_t device = 0; device < static_cast<int64_t>(model.getDevices().size()); ++device)
+  for (auto [device, target] : llvm::enumerate(model.getDevices().getAsValueRange<StringAttr>())) {
     problem.capacity.push_back(model.getDeviceBytes().empty() ? 0 : model.getDeviceBytes()[device]);
+    problem.reserved.push_back(static_cast<int64_t>(driverMemoryBytes(target.str())));
+  }
   return problem;
 }
 
@@ -222,12 +225,9 @@ private:
   }
 
   static bool fits(const planner::PartitionProblem &problem, ArrayRef<size_t> cuts) {
-    for (size_t stage = 0; stage + 1 < cuts.size(); ++stage) {
-      int64_t capacity = problem.capacity[stage];
-      if (capacity != 0 &&
-          planner::stageBytes(problem, cuts[stage], cuts[stage + 1]).total() > capacity)
+    for (size_t stage = 0; stage + 1 < cuts.size(); ++stage)
+      if (!problem.fits(stage, planner::stageBytes(problem, cuts[stage], cuts[stage + 1]).total()))
         return false;
-    }
     return true;
   }
 
@@ -243,18 +243,20 @@ private:
                        const planner::PartitionProblem &problem, const std::vector<size_t> &cuts) {
     std::string table;
     llvm::raw_string_ostream stream(table);
-    stream << llvm::formatv("\n{0,-8}{1,12}{2,12}{3,12}{4,12}{5,12}{6,12}{7,12}\n", "stage",
-                            "weights", "state", "arena", "blocks", "sum", "device", "short");
+    stream << llvm::formatv("\n{0,-8}{1,12}{2,12}{3,12}{4,12}{5,12}{6,12}{7,12}{8,12}\n", "stage",
+                            "weights", "state", "arena", "blocks", "reserved", "sum", "device",
+                            "short");
     int64_t worst = 0;
     for (size_t stage = 0; stage + 1 < cuts.size(); ++stage) {
       planner::StageBytes bytes = planner::stageBytes(problem, cuts[stage], cuts[stage + 1]);
-      int64_t capacity = problem.capacity[stage];
-      int64_t shortfall = capacity ? std::max<int64_t>(0, bytes.total() - capacity) : 0;
+      int64_t capacity = problem.capacity[stage], reserved = problem.reservedOf(stage);
+      int64_t sum = bytes.total() + reserved;
+      int64_t shortfall = capacity ? std::max<int64_t>(0, sum - capacity) : 0;
       worst = std::max(worst, shortfall);
       stream << llvm::formatv(
-          "{0,-8}{1,12:f2}{2,12:f2}{3,12:f2}{4,12:f2}{5,12:f2}{6,12:f2}{7,12:f2}\n", stage,
+          "{0,-8}{1,12:f2}{2,12:f2}{3,12:f2}{4,12:f2}{5,12:f2}{6,12:f2}{7,12:f2}{8,12:f2}\n", stage,
           mebibytes(bytes.weights), mebibytes(bytes.state), mebibytes(bytes.arena),
-          mebibytes(bytes.blocks), mebibytes(bytes.total()), mebibytes(capacity),
+          mebibytes(bytes.blocks), mebibytes(reserved), mebibytes(sum), mebibytes(capacity),
           mebibytes(shortfall));
     }
     InFlightDiagnostic diagnostic = model.emitOpError()
@@ -321,7 +323,7 @@ private:
   /// The least size that would do for every limited device.
   int64_t leastDeviceThatFits(ModelOp model, ArrayRef<LayerOp> layers, ArrayRef<size_t> cuts) {
     planner::PartitionProblem problem = describe(model, layers, promiseOf(model));
-    int64_t most = 0;
+    int64_t most = *std::ranges::max_element(problem.reserved);
     for (size_t unit = 0; unit < layers.size(); ++unit)
       most += planner::stageBytes(problem, unit, unit + 1).total();
     const std::vector<int64_t> given = problem.capacity;

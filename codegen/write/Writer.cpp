@@ -12,6 +12,7 @@
 #include "codegen/kernels/KernelLibrary.h"
 #include "codegen/pack/Packer.h"
 #include "codegen/select/Selection.h"
+#include "codegen/targets/DriverMemory.h"
 #include "codegen/write/StageKernels.h"
 #include "passes/Buckets.h"
 #include "runtime/base/CheckedMath.h"
@@ -502,6 +503,13 @@ Status Writer::buildPlan() {
       vocabulary = encodeVocabulary(builder, *found);
     }
   }
+  Offsets<fb::MemoryLine> lines;
+  for (auto [index, stage] : llvm::enumerate(model.getOps<StageOp>()))
+    for (const DriverMemoryLine &line : driverMemory(stage.getDevice().str())) {
+      auto name = text({line.name.data(), line.name.size()});
+      lines.push_back(fb::CreateMemoryLine(builder, line.memoryClass, static_cast<uint32_t>(index),
+                                           name, line.bytes));
+    }
   std::vector<int32_t> ends(model.getEndOfGeneration().begin(), model.getEndOfGeneration().end());
   bool isStore = options.weights != "inside" && options.weights != "none";
   auto producer = text("strata " STRATA_VERSION), name = text(model.getSymName());
@@ -512,6 +520,7 @@ Status Writer::buildPlan() {
   auto tailVector = builder.CreateVector(tails);
   auto segmentVector = builder.CreateVector(segmentTables);
   auto endVector = builder.CreateVector(ends);
+  auto memoryVector = builder.CreateVector(lines);
   fb::PlanBuilder plan(builder);
   plan.add_producer(producer);
   plan.add_model(name);
@@ -535,6 +544,7 @@ Status Writer::buildPlan() {
   if (!vocabulary.IsNull())
     plan.add_vocabulary(vocabulary);
   plan.add_end_of_generation(endVector);
+  plan.add_memory(memoryVector);
   fb::FinishPlanBuffer(builder, plan.Finish());
   return Status::ok();
 }

@@ -92,8 +92,7 @@ private:
         bytes.blocks = problem.blockBytes(first, end);
       decode += unit.decodeTime;
       prefill += unit.prefillTime;
-      bool fits = problem.capacity[device] == 0 || bytes.total() <= problem.capacity[device];
-      if (!fits || decode > decodeLimit || prefill > prefillLimit)
+      if (!problem.fits(device, bytes.total()) || decode > decodeLimit || prefill > prefillLimit)
         return;
       visit(end, decode, prefill);
     }

@@ -25,6 +25,13 @@ struct PartitionProblem {
   std::vector<Unit> units;
   std::vector<int64_t> weightBytes; ///< A weight is held once a device, however many units read it.
   std::vector<int64_t> capacity;    ///< Bytes a device; 0: not limited.
+  std::vector<int64_t> reserved;    ///< Bytes a device of which no stage has any; empty: none.
+
+  /// Whether `device` holds a stage of so many bytes beside what is reserved.
+  bool fits(size_t device, int64_t bytes) const {
+    return capacity[device] == 0 || bytes <= capacity[device] - reservedOf(device);
+  }
+  int64_t reservedOf(size_t device) const { return reserved.empty() ? 0 : reserved[device]; }
 };
 
 struct StageBytes {

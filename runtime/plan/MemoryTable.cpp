@@ -183,7 +183,10 @@ std::vector<MemoryEntry> memoryEntries(const fb::Plan &plan) {
     };
     add("weights", WeightPlaces(stage).bytes());
     add("arena", stage.arena_bytes());
-    add("scratch", stage.scratch_bytes_per_worker(), "worker");
+    if (isCpu(stage))
+      add("scratch", stage.scratch_bytes_per_worker(), "worker");
+    else // a head row is a worker
+      add("scratch", stage.scratch_bytes_per_worker() * plan.max_head_rows());
     for (uint32_t h = 0; h < count(plan.handoffs()); ++h) {
       const fb::Handoff &handoff = *plan.handoffs()->Get(h);
       if (handoff.consumer() == s)

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runtime/plan/Checks.h"
+#include "runtime/plan/DriverLines.h"
 
 namespace strata {
 namespace checks {
@@ -98,6 +99,13 @@ Status checkMemoryLines(const fb::Plan &plan) {
       return invalid("memory line '{}' has class {}, stage {} of {} and {} bytes",
                      text(line.name()), int(line.class_()), line.stage(), count(plan.stages()),
                      line.bytes());
+  }
+  for (uint32_t s = 0; s < count(plan.stages()); ++s) {
+    std::string_view target = text(plan.stages()->Get(s)->target());
+    for (std::string_view name : driver_line::all)
+      if (!target.starts_with("cpu:") && !findDriverLine(plan, s, name))
+        return invalid("stage {} is on {} but no memory line says what is allowed for '{}'", s,
+                       target, name);
   }
   return {};
 }

@@ -46,6 +46,39 @@ class Boot(EndToEnd):
         short = run_within(1500 * MIB, "strata-run", "generate", plans[0], *options)
         self.assertEqual(json.loads(free.stdout)["ids"], json.loads(short.stdout)["ids"])
 
+    def test_row_18_a_gpus_plan_lists_what_its_driver_takes(self):
+        """Each class has a line, and the caps together are no more than 256 MiB a stage."""
+        for arch in ("sm_80", "sm_86", "sm_89", "sm_90", "sm_120"):
+            for devices in (f"cuda:{arch}", f"cuda:{arch},cuda:{arch}"):
+                done = check("strata-compile", self.model, "--dry-run", "--explain=json",
+                             "--devices", devices)
+                for stage in json.loads(done)["stages"]:
+                    lines = {(line["class"], line["name"]) for line in stage["memory"]}
+                    self.assertLessEqual(
+                        {("reserved", "modules"), ("reserved", "libraries"), ("reserved", "graphs"),
+                         ("reserved", "local memory"), ("measured", "context"), ("free", "floor")},
+                        lines)
+                    self.assertGreater(stage["totals"]["reserved"], 0)
+                    self.assertLessEqual(stage["totals"]["reserved"], 256 * MIB)
+        table = check("strata-compile", self.model, "--dry-run", "--devices", "cuda:sm_90")
+        for line in (r"reserved +modules +\d+", r"reserved +graphs +\d+", r"total +reserved +\d+"):
+            self.assertRegex(table, line)
+
+    def test_row_19_what_fits_leaves_the_floor(self):
+        """A GPU one byte too small for everything listed, the floor included, is refused."""
+        def dry_run(bytes):
+            return run("strata-compile", self.model, "--dry-run", "--explain=json", "--devices",
+                       f"cuda:sm_90:{bytes}")
+
+        stage = json.loads(dry_run(1 << 40).stdout)["stages"][0]
+        needed = sum(stage["totals"].values())
+        self.assertGreaterEqual(stage["totals"]["free"], 64 * MIB)
+        for size in (needed, needed + 1, needed + 100 * MIB):
+            self.assertEqual(dry_run(size).returncode, 0)
+        for size in (needed - 1, needed - stage["totals"]["free"], 100 * MIB):
+            refused = dry_run(size)
+            self.assert_refused(refused, DOES_NOT_FIT, "short")
+
     def test_rows_23_and_24_a_boot_that_lacks_memory(self):
         """One attempt with a code of its own; the message has device, bytes and remedy."""
         plan = self.plan(self.model, "--max-seqs", 4096, "--kv", "f32")

@@ -16,7 +16,7 @@
 // 832 + 384 and again 5. Five blocks hold 20 tokens. One sequence instead of two halves the state: 2048.
 // With all of it, {embedding, all layers} takes 832 + 384 + 8192 + 8608 = 18016 and leaves the head alone.
 // CHECK: error: 'strata.model' op does not fit its devices (MiB):
-// CHECK-NEXT: stage        weights       state       arena      blocks         sum      device       short
+// CHECK-NEXT: stage        weights       state       arena      blocks    reserved         sum      device       short
 // CHECK-NEXT: {{^}}0               0.00
 // CHECK-NEXT: {{^}}1               0.00
 // CHECK-NEXT: short by 0.00 MiB; a context of 20 tokens instead of 32, or 1 sequences instead of 2, or devices of 18016 bytes each would fit

@@ -246,5 +246,44 @@ TEST(Partition, FeasibilityIsMonotone) {
   EXPECT_GT(changed, 20) << "some change made room";
 }
 
+/// Of random capacities, one that is taken leaves what is reserved untouched on every device, and
+/// one that is refused would leave less in every split.
+TEST(Partition, Row19WhatFitsLeavesTheReserve) {
+  std::mt19937 random(19);
+  int fitted = 0, refused = 0;
+  for (int round = 0; round < 1000; ++round) {
+    PartitionProblem problem = even(2 + random() % 6, 1 + random() % 2);
+    for (int64_t &bytes : problem.weightBytes)
+      bytes = 1 + int64_t(random() % 50);
+    int64_t total = bytesOf(problem, 0, problem.units.size());
+    for (int64_t &capacity : problem.capacity) {
+      capacity = 1 + int64_t(random() % (2 * total));
+      problem.reserved.push_back(int64_t(random() % (total + 10)));
+    }
+    SCOPED_TRACE(round);
+    auto slack = [&](const std::vector<size_t> &cuts, size_t device) {
+      return problem.capacity[device] - bytesOf(problem, cuts[device], cuts[device + 1]);
+    };
+    if (auto cuts = partition(problem)) {
+      ++fitted;
+      for (size_t device = 0; device < problem.capacity.size(); ++device)
+        EXPECT_GE(slack(*cuts, device), problem.reserved[device]);
+      continue;
+    }
+    ++refused;
+    for (size_t cut = 1; cut < problem.units.size(); ++cut) {
+      std::vector<size_t> cuts = {0, problem.units.size()};
+      if (problem.capacity.size() == 2)
+        cuts.insert(cuts.begin() + 1, cut);
+      bool lacks = false;
+      for (size_t device = 0; device < problem.capacity.size(); ++device)
+        lacks |= slack(cuts, device) < problem.reserved[device];
+      EXPECT_TRUE(lacks);
+    }
+  }
+  EXPECT_GT(fitted, 100);
+  EXPECT_GT(refused, 100);
+}
+
 } // namespace
 } // namespace strata::planner

@@ -16,11 +16,15 @@ struct CudaFeatures {
   bool warpgroupMatrix = false; ///< wgmma.
 };
 
-/// What the driver takes that no plan can compute, as most that a boot accepts.
+/// What the driver takes that no plan can compute: of code, graphs and stacks the most that a boot
+/// accepts, together at most 256 MiB a stage.
 struct CudaCaps {
   uint64_t moduleBytes = 32ull << 20;      ///< Code and constants of the plan's kernels.
+  uint64_t libraryBytes = 32ull << 20;     ///< Kernels and handles of cuBLASLt.
   uint64_t graphBytes = 96ull << 20;       ///< Instantiated graphs.
   uint64_t localMemoryBytes = 96ull << 20; ///< Stacks of the kernels' threads.
+  uint64_t contextBytes = 640ull << 20;    ///< Expected of the driver's context; no boot fails by it.
+  uint64_t floorBytes = 64ull << 20;       ///< Left free, so that a boot is never a near miss.
 };
 
 struct CudaTarget {
