@@ -2,6 +2,7 @@
 
 #include "codegen/targets/cuda/CudaTarget.h"
 #include "runtime/plan/DriverLines.h"
+#include "runtime/plan/PlanAccess.h"
 
 namespace strata {
 
@@ -24,6 +25,19 @@ uint64_t driverMemoryBytes(std::string_view target) {
   for (const DriverMemoryLine &line : driverMemory(target))
     bytes += line.bytes;
   return bytes;
+}
+
+flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fb::MemoryLine>>>
+buildDriverMemory(flatbuffers::FlatBufferBuilder &builder,
+                  std::span<const flatbuffers::Offset<fb::Stage>> stages) {
+  std::vector<flatbuffers::Offset<fb::MemoryLine>> lines;
+  for (uint32_t stage = 0; stage < stages.size(); ++stage)
+    for (const DriverMemoryLine &line :
+         driverMemory(text(flatbuffers::GetTemporaryPointer(builder, stages[stage])->target()))) {
+      auto name = builder.CreateString(line.name.data(), line.name.size());
+      lines.push_back(fb::CreateMemoryLine(builder, line.memoryClass, stage, name, line.bytes));
+    }
+  return builder.CreateVector(lines);
 }
 
 } // namespace strata

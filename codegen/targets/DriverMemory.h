@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -20,5 +21,10 @@ std::vector<DriverMemoryLine> driverMemory(std::string_view target);
 
 /// The sum of their bytes: what a device that holds a stage lacks for anything else.
 uint64_t driverMemoryBytes(std::string_view target);
+
+/// The lines of a plan of these stages.
+flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fb::MemoryLine>>>
+buildDriverMemory(flatbuffers::FlatBufferBuilder &builder,
+                  std::span<const flatbuffers::Offset<fb::Stage>> stages);
 
 } // namespace strata

@@ -474,10 +474,9 @@ Status Writer::buildPlan() {
     handoffs.push_back(buildHandoff(handoff));
   Offsets<fb::Bucket> buckets;
   for (const BucketShape &shape : shapes) {
-    auto name = text(shape.name());
-    buckets.push_back(fb::CreateBucket(builder, name, static_cast<uint32_t>(shape.rows),
-                                       static_cast<uint32_t>(shape.sequences), shape.body,
-                                       shape.head));
+    buckets.push_back(
+        fb::CreateBucket(builder, text(shape.name()), static_cast<uint32_t>(shape.rows),
+                         static_cast<uint32_t>(shape.sequences), shape.body, shape.head));
   }
   Offsets<fb::Tail> tails;
   for (Attribute attribute : model.getTailsAttr()) {
@@ -503,14 +502,6 @@ Status Writer::buildPlan() {
       vocabulary = encodeVocabulary(builder, *found);
     }
   }
-  Offsets<fb::MemoryLine> lines;
-  for (auto [index, stage] : llvm::enumerate(model.getOps<StageOp>()))
-    for (const DriverMemoryLine &line : driverMemory(stage.getDevice().str())) {
-      auto name = text({line.name.data(), line.name.size()});
-      lines.push_back(fb::CreateMemoryLine(builder, line.memoryClass, static_cast<uint32_t>(index),
-                                           name, line.bytes));
-    }
-  std::vector<int32_t> ends(model.getEndOfGeneration().begin(), model.getEndOfGeneration().end());
   bool isStore = options.weights != "inside" && options.weights != "none";
   auto producer = text("strata " STRATA_VERSION), name = text(model.getSymName());
   auto family = text(model.getFamily()), store = text(isStore ? options.weights : "");
@@ -519,8 +510,9 @@ Status Writer::buildPlan() {
   auto bucketVector = builder.CreateVector(buckets);
   auto tailVector = builder.CreateVector(tails);
   auto segmentVector = builder.CreateVector(segmentTables);
+  std::vector<int32_t> ends(model.getEndOfGeneration().begin(), model.getEndOfGeneration().end());
   auto endVector = builder.CreateVector(ends);
-  auto memoryVector = builder.CreateVector(lines);
+  auto memoryVector = buildDriverMemory(builder, stages);
   fb::PlanBuilder plan(builder);
   plan.add_producer(producer);
   plan.add_model(name);

@@ -1,7 +1,7 @@
-// The lines of the memory table that a GPU's driver fills: their names, and what a plan says of them.
+// The lines of the memory table that a GPU's driver fills: their names, and what a plan says of
+// them.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -11,11 +11,11 @@
 namespace strata {
 namespace driver_line {
 
-inline constexpr std::string_view modules = "modules", libraries = "libraries", graphs = "graphs",
-                                  localMemory = "local memory"; ///< Reserved: capped.
-inline constexpr std::string_view context = "context";          ///< Measured: expected.
-inline constexpr std::string_view floor = "floor";              ///< Free: left to no one.
-inline constexpr std::array all = {modules, libraries, graphs, localMemory, context, floor};
+// Reserved: capped.
+inline constexpr char modules[] = "modules", libraries[] = "libraries", graphs[] = "graphs",
+                      localMemory[] = "local memory";
+inline constexpr char context[] = "context"; ///< Measured: expected.
+inline constexpr char floor[] = "floor";     ///< Free: left to no one.
 
 } // namespace driver_line
 

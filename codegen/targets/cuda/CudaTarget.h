@@ -23,8 +23,8 @@ struct CudaCaps {
   uint64_t libraryBytes = 32ull << 20;     ///< Kernels and handles of cuBLASLt.
   uint64_t graphBytes = 96ull << 20;       ///< Instantiated graphs.
   uint64_t localMemoryBytes = 96ull << 20; ///< Stacks of the kernels' threads.
-  uint64_t contextBytes = 640ull << 20;    ///< Expected of the driver's context; no boot fails by it.
-  uint64_t floorBytes = 64ull << 20;       ///< Left free, so that a boot is never a near miss.
+  uint64_t contextBytes = 640ull << 20; ///< Expected of the driver's context; no boot fails by it.
+  uint64_t floorBytes = 64ull << 20;    ///< Left free, so that a boot is never a near miss.
 };
 
 struct CudaTarget {
