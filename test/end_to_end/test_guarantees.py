@@ -214,5 +214,86 @@ class Guarantees(EndToEnd):
                 self.assertNotIn("does not fit its devices", on(each - 1, (old, new)).stderr)
 
 
+class GroupedLatent(EndToEnd):
+    """The same of a model with experts in 8 groups: stacked D and U, labels, slots of experts."""
+
+    LAYERS = 3
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.model = cls.path("grouped")
+        shape = hybrid.Shape("grouped_latent", latent=24, latent_groups=8, shared=32, used=4,
+                             experts=16)
+        assert shape.layers == cls.LAYERS
+        write_hybrid_folder(hybrid.make(shape, 5), cls.model)
+
+    def on(self, split=None):
+        cut = ["--split", ",".join(map(str, split))] if split else []
+        return ["--devices", "cpu,cpu", *cut]
+
+    def emit(self, level, *options):
+        return check("strata-compile", self.model, f"--emit={level}", *options)
+
+    def test_row_01_a_stage_cannot_name_what_another_holds(self):
+        placed = self.emit("placed", *self.on((1, 2)))
+        second = placed.index("strata.stage @", placed.index("strata.stage @") + 1)
+        for name in ("labels", "router", "experts_down"):
+            with self.subTest(name):
+                use = placed.index(f"@l1.{name}", placed.index("strata.forward", second))
+                path = self.path("foreign.mlir")
+                with open(path, "w") as file:
+                    file.write(placed[:use] + "@l0." + placed[use + len("@l1."):])
+                done = run("strata-opt", path)
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIn(f"names @l0.{name}, which is not a strata.weight of its own stage",
+                              done.stderr)
+                self.assertIn("note: a symbol of that name is held here", done.stderr)
+
+    def test_row_02_constants_follow_from_the_model_alone(self):
+        def weights(*options):
+            planned = self.emit("planned", *self.on((1, 2)), *options)
+            return re.findall(r"strata\.weight @.*", planned)
+
+        plain = weights()
+        held = [re.match(r"strata\.weight @(\S+)", line)[1] for line in plain]
+        # What all layers share is on both stages, what a layer has on one.
+        for name in ("latent_down", "latent_up", "expert_slot", "rope"):
+            self.assertEqual(held.count(name), 2, name)
+        for layer in range(self.LAYERS):
+            self.assertEqual(held.count(f"l{layer}.labels"), 1)
+        for options in (("--max-context", 64), ("--max-seqs", 1), ("--max-batch-tokens", 2),
+                        ("--kv", "f32"), ("--block-tokens", 32), ("--buckets", "r1s1,r8s1")):
+            with self.subTest(options):
+                self.assertEqual(weights(*options), plain)
+
+    def test_row_03_one_buffer_a_constant_and_stage(self):
+        parts = re.split(r"strata\.stage @\w+", self.emit("planned", *self.on((1, 2))))[1:]
+        self.assertEqual(len(parts), 2)
+        for stage in parts:
+            held = re.findall(r"strata\.weight @(\S+)", stage)
+            forwards = re.split(r"strata\.forward @\w+", stage)[1:]
+            self.assertGreater(len(forwards), 5, "all forwards share them")
+            self.assertEqual(len(held), len(set(held)))
+            used = set(re.findall(r"@([\w.]+)", stage.split("strata.forward", 1)[1]))
+            self.assertLessEqual(set(held), used, "a stage holds what it does not read")
+        # Bytes of D and U: 8 groups of 24 x 64 floats a layer, once on the stage of that layer.
+        layer = 8 * 24 * 64 * 4
+        explained = check("strata-compile", self.model, "--dry-run", "--explain=json",
+                          *self.on((1, 2)))
+        for stage, layers in zip(json.loads(explained)["stages"], (1, 2), strict=True):
+            self.assertEqual([table["bytes"] for table in stage["tables"]], [layers * layer] * 2)
+
+    def test_row_05_automatic_and_named_split_are_one(self):
+        plans = {}
+        for name, split in (("automatic", None), *((f"{i}", (i, 3 - i)) for i in range(4))):
+            path = self.path(f"{name}.strata")
+            check("strata-compile", self.model, "-o", path, *self.on(split), "--name", "one")
+            with open(path, "rb") as file:
+                plans[name] = file.read()
+        automatic = plans.pop("automatic")
+        self.assertEqual(list(plans.values()).count(automatic), 1)
+
+
 if __name__ == "__main__":
     unittest.main()

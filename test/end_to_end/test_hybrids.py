@@ -140,6 +140,23 @@ class Cuts(EndToEnd):
                     self.assert_same_bits(self.logits(plan, self.ids), expected)
                     self.assertEqual(self.generated(plan), generated)
 
+    def test_buckets(self):
+        """Each bucket forced, with single rows for what it leaves: they give what single rows give."""
+        shapes = ("r2s1", "r2s2", "r4s4", "r8s1", "r8s4", "r16s1", "r16s4", "r32s1", "r32s4")
+        for name in self.NAMES:
+            path, expected, generated = self.whole(name)
+            for shape in shapes if FULL else ("r2s2", "r8s1", "r16s4", "r32s1"):
+                with self.subTest(name, bucket=shape):
+                    buckets = ("--max-seqs", 4, "--buckets", f"r1s1,{shape}")
+                    plan = self.plan(path, *OPTIONS, *buckets)
+                    self.assert_same_bits(self.logits(plan, self.ids), expected)
+                    self.assertEqual(self.generated(plan), generated)
+                    ran = self.generate(plan, self.ids, 1)["forwards"]
+                    rows = int(shape[1:].split("s")[0])
+                    self.assertGreaterEqual(ran.count(shape), LENGTH // rows)
+                    bodies = {forward for forward in ran if forward.startswith("r")}
+                    self.assertLessEqual(bodies, {shape, "r1s1"})
+
     def test_stages(self):
         """Every split, one with a stage that has no attention among them."""
         for name in self.NAMES:
@@ -264,8 +281,19 @@ class Conversion(EndToEnd):
             write_hybrid_folder(hybrid.make(SHAPES[name], 1), path, surplus=surplus)
             done = run("strata-compile", path, *OPTIONS, "-o", self.path("mtp.strata"))
             self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(f"{len(surplus)} tensors ", done.stderr)
             self.assertIn("are left out", done.stderr)
-            self.assertIn(str(len(surplus)), done.stderr)
+
+    def test_row_28_of_a_gguf_too(self):
+        """A converter appends them as one more block."""
+        for name, block in (("nemotron", 6), ("deepseek", 3)):
+            path = self.path(f"{name}-nextn.gguf")
+            surplus = [f"blk.{block}.nextn.eh_proj.weight", f"blk.{block}.attn_norm.weight"]
+            write_hybrid_gguf(hybrid.make(SHAPES[name], 1), path, surplus=surplus)
+            done = run("strata-compile", path, *OPTIONS, "-o", self.path("nextn.strata"))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("2 tensors ", done.stderr)
+            self.assertIn("are left out", done.stderr)
 
     def test_labels_outside_the_groups(self):
         model = hybrid.make(SHAPES["grouped"], 1)

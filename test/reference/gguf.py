@@ -145,3 +145,11 @@ def write_gguf(path, metadata, tensors):
     with open(path, "wb") as file:
         file.write(start + bytes(-len(start) % ALIGNMENT))
         file.writelines(bodies)
+
+
+def interleave_heads(values, heads):
+    """Rows of each head from half-split to interleaved order: row 2i is the old row i, row 2i + 1
+    the old i + width / 2. That is how converters that descend from llama's leave q and k."""
+    width = len(values) // heads
+    split = values.reshape(heads, 2, width // 2, -1)
+    return np.ascontiguousarray(split.swapaxes(1, 2)).reshape(values.shape)

@@ -5,7 +5,7 @@ import os
 
 import numpy as np
 
-from gguf import write_gguf
+from gguf import interleave_heads, write_gguf
 from hybrid import EPSILON, THETA
 from safetensors import write_folder
 from weight_types import BY_NAME
@@ -267,6 +267,9 @@ def _gguf_tensor(shape, kind, name, values):
         return [(f"ffn_{name.removeprefix('shared_')}_shexp.weight", values)]
     if name in ("gate", "up", "down"):
         return [(f"ffn_{name}.weight", values)]
+    if shape.family == "nemotron_h" and name in ("q", "k"):
+        # Without a rotation nothing needs to undo it: products of queries and keys are the same.
+        values = interleave_heads(values, shape.heads if name == "q" else shape.kv_heads)
     if name == "a_log":
         values = -np.exp(values.astype(np.float64)).astype(np.float32)
     if name in ("a_log", "d"):

@@ -17,7 +17,7 @@ import numpy as np
 
 import rope
 import tiny_vocabulary
-from gguf import write_gguf
+from gguf import interleave_heads, write_gguf
 from safetensors import write_folder
 
 FAMILIES = {
@@ -143,14 +143,6 @@ def _make_tensors(shape, seed):
     return tensors
 
 
-def _interleave_heads(values, heads):
-    """Rows of each head from half-split to interleaved order: row 2i is the old row i, row 2i + 1
-    the old i + width / 2. That is how GGUF's `llama` architecture holds q and k."""
-    width = len(values) // heads
-    split = values.reshape(heads, 2, width // 2, -1)
-    return np.ascontiguousarray(split.swapaxes(1, 2)).reshape(values.shape)
-
-
 def make_gguf(shape, path, weight_type="f32", embedding_type=None, seed=0):
     if shape.window:
         raise ValueError("a GGUF of architecture `llama` cannot say that attention has a window")
@@ -191,7 +183,7 @@ def make_gguf(shape, path, weight_type="f32", embedding_type=None, seed=0):
     for layer, name, part, values in _make_tensors(shape, seed):
         prefix, names = ("", OUTER_NAMES) if layer is None else (f"blk.{layer}.", NAMES)
         if a == "llama" and name in ("q", "k"):
-            values = _interleave_heads(values, shape.heads if name == "q" else shape.kv_heads)
+            values = interleave_heads(values, shape.heads if name == "q" else shape.kv_heads)
         stored = "f32" if values.ndim == 1 else weight_type
         if embedding_type and name in ("embedding", "head"):
             stored = embedding_type

@@ -197,7 +197,7 @@ INSTANTIATE_TEST_SUITE_P(
                     fixture("nemotron_h_moe", "nemotron-h-moe"),
                     fixture("nemotron_h_latent", "nemotron-h-latent"),
                     fixture("deepseek", "deepseek-v3"),
-                    Model{"smollm2", cachedModel("SmolLM2-135M-Instruct.Q4_1.gguf"), 2}),
+                    Model{"smollm2", cachedModel("SmolLM2-135M-Instruct.Q4_1.gguf"), 3}),
     [](const auto &model) { return model.param.name; });
 
 } // namespace
