@@ -294,6 +294,23 @@ class GroupedLatent(EndToEnd):
         automatic = plans.pop("automatic")
         self.assertEqual(list(plans.values()).count(automatic), 1)
 
+    def test_row_07_a_step_that_is_left_out_or_has_no_kernel_is_named(self):
+        text = self.emit("model")
+        down = re.search(r"(%\d+) = strata\.latent_down (%\d+), ", text)
+        for name, old, new, message in (
+            ("kernel", "strata.gated silu", "strata.gated relu2", "needs kernel 'gated.relu2'"),
+            ("step", f"strata.experts silu {down[1]},", f"strata.experts silu {down[2]},",
+             "expects different type than prior uses"),
+        ):
+            with self.subTest(name):
+                self.assertIn(old, text)
+                path = self.path(f"{name}.mlir")
+                with open(path, "w") as file:
+                    file.write(text.replace(old, new, 1))
+                done = run("strata-compile", path, "--weights=none", "-o", self.path("x.strata"))
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIn(message, done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -2,6 +2,7 @@
 // byte of arena, weights and state that a command was not given is poisoned while it runs;
 // otherwise the peak is read from what a full launch leaves in the arena.
 #include <filesystem>
+#include <fstream>
 
 #include <gtest/gtest.h>
 
@@ -17,16 +18,23 @@ namespace {
 struct Model {
   std::string name;
   std::string path;
+  std::string config = {}; ///< Of a model without a checkpoint, whose weights are random numbers.
 };
 void PrintTo(const Model &model, std::ostream *out) { *out << model.name; }
 
 class CompiledPlans : public testing::TestWithParam<Model> {
 protected:
   void SetUp() override {
-    STRATA_REQUIRE_FILE(GetParam().path);
     STRATA_REQUIRE_FILE(testTool("strata-compile"));
     // The promise covers the largest bucket; a longer context only makes the pool larger.
-    ASSERT_TRUE(compilePlan(GetParam().path, "--max-context 128", plan()));
+    std::string path = GetParam().path, options = "--max-context 128";
+    if (!GetParam().config.empty()) {
+      std::ofstream(path = folder_ / "config.json") << GetParam().config;
+      options += " --weights=none --weight-type f32";
+      options_.randomWeightsSeed = 1;
+    }
+    STRATA_REQUIRE_FILE(path);
+    ASSERT_TRUE(compilePlan(path, options, plan()));
     auto opened = PlanFile::open(plan());
     ASSERT_TRUE(opened.isOk()) << opened.status().toString();
     file_ = *opened;
@@ -37,7 +45,7 @@ protected:
   /// Boots the plan with `observer` and runs every bucket full.
   template <class Observer> void run(Observer &observer) {
     std::unique_ptr<PlanExecutor> executor;
-    ExecutorOptions options{.threads = 2};
+    ExecutorOptions options = options_;
     options.observer = [&](const CommandSite &site) { observer(*executor, site); };
     auto created = PlanExecutor::create(file_, options);
     ASSERT_TRUE(created.isOk()) << created.status().toString();
@@ -48,6 +56,7 @@ protected:
   }
 
   TemporaryFolder folder_;
+  ExecutorOptions options_{.threads = 2};
   std::shared_ptr<const PlanFile> file_;
 };
 
@@ -97,7 +106,7 @@ TEST_P(CompiledPlans, Row10PaddingAndBootLeaveStateUntouched) {
   ASSERT_EQ(plan.buckets()->Get(0)->name()->str(), "r1s1");
   const FullSteps::Run runs[] = {{1, 0, 3, true}, {2, 0, 2, true}};
   auto boot = [&] {
-    auto created = PlanExecutor::create(file_, {.threads = 2});
+    auto created = PlanExecutor::create(file_, options_);
     EXPECT_TRUE(created.isOk()) << created.status().toString();
     for (const std::vector<std::byte> &pool : keptBy(**created, false))
       EXPECT_TRUE(std::ranges::all_of(pool, [](std::byte b) { return b == std::byte{0}; }));
@@ -125,6 +134,14 @@ TEST_P(CompiledPlans, Row10PaddingAndBootLeaveStateUntouched) {
   }
 }
 
+/// Tables of 8 groups, all experts' labels and a gated shared expert.
+constexpr const char *groupedLatent = R"({
+  "model_type": "grouped_latent", "hidden_size": 64, "num_hidden_layers": 3, "vocab_size": 320,
+  "max_position_embeddings": 512, "num_attention_heads": 4, "num_key_value_heads": 2,
+  "head_dim": 16, "num_experts": 16, "num_experts_per_tok": 4, "moe_intermediate_size": 32,
+  "moe_latent_size": 24, "moe_latent_groups": 8, "shared_expert_intermediate_size": 32,
+  "rms_norm_eps": 1e-5, "rope_theta": 10000.0})";
+
 INSTANTIATE_TEST_SUITE_P(
     Models, CompiledPlans,
     testing::Values(Model{"stories", testData("stories260K/stories260K.gguf")},
@@ -139,6 +156,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Model{"hybrid", testData("fixtures/nemotron-h-moe")},
                     Model{"latent_experts", testData("fixtures/nemotron-h-latent")},
                     Model{"latent_attention", testData("fixtures/deepseek-v3")},
+                    Model{"grouped_latent", "", groupedLatent},
                     Model{"smollm2", cachedModel("SmolLM2-135M-Instruct.Q4_1.gguf")}),
     [](const auto &model) { return model.param.name; });
 
