@@ -126,7 +126,8 @@ def Strata_UnitCostAttr : Strata_Attr<"UnitCost", "unit_cost"> {
   let summary = "what a layer costs on a device, measured by planning it alone";
   let parameters = (ins "int64_t":$weight_bytes, "int64_t":$state_bytes, "int64_t":$arena_bytes,
                         "int64_t":$commands, "int64_t":$decode_nanoseconds,
-                        "int64_t":$prefill_nanoseconds);
+                        "int64_t":$prefill_nanoseconds,
+                        DefaultValuedParameter<"int64_t", "0">:$scratch_bytes);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 

@@ -131,6 +131,7 @@ planner::PartitionProblem describe(ModelOp model, ArrayRef<LayerOp> layers, Prom
     if (auto cost = layer.getCost()) {
       unit.stateBytes = stateBytes(model, layer, promise);
       unit.arenaBytes = cost->getArenaBytes();
+      unit.scratchBytes = cost->getScratchBytes();
       unit.decodeTime = cost->getDecodeNanoseconds();
       unit.prefillTime = cost->getPrefillNanoseconds();
     }
@@ -193,6 +194,7 @@ struct PartitionStagesPass
           << remark::metric("WeightBytes", bytes.weights)
           << remark::metric("StateBytes", bytes.state) << remark::metric("ArenaBytes", bytes.arena)
           << remark::metric("BlockBytes", bytes.blocks)
+          << remark::metric("ScratchBytes", bytes.scratch)
           << remark::metric("TotalBytes", bytes.total());
     }
     return success();
@@ -256,8 +258,8 @@ private:
       stream << llvm::formatv(
           "{0,-8}{1,12:f2}{2,12:f2}{3,12:f2}{4,12:f2}{5,12:f2}{6,12:f2}{7,12:f2}{8,12:f2}\n", stage,
           mebibytes(bytes.weights), mebibytes(bytes.state), mebibytes(bytes.arena),
-          mebibytes(bytes.blocks), mebibytes(reserved), mebibytes(sum), mebibytes(capacity),
-          mebibytes(shortfall));
+          mebibytes(bytes.blocks + bytes.scratch), mebibytes(reserved), mebibytes(sum),
+          mebibytes(capacity), mebibytes(shortfall));
     }
     InFlightDiagnostic diagnostic = model.emitOpError()
                                     << "does not fit its devices (MiB):" << table << "short by "

@@ -40,8 +40,9 @@ def ProfileUnits : Strata_Pass<"profile-units"> {
   let summary = "Measure each distinct layer by planning it alone";
   let description = [{
     Runs the back half of the pipeline on the model cut into one stage a unit, in the largest bucket, and
-    attaches a `#strata.unit_cost`: bytes of weights, state for the promise, arena, commands, and the
-    time of a decode step (bytes over the target's bandwidth, or operations over its rate).
+    attaches a `#strata.unit_cost`: bytes of weights, state for the promise, arena, what sampling needs
+    on a GPU (scratch of a CPU is one a worker and known at boot), commands, and the time of a decode step
+    and of a full prompt chunk (bytes over the target's bandwidth, or operations over its rate).
 
     It would be wrong to add up the arenas: only declared values cross layers, so a stage's arena is
     their maximum.

@@ -3,6 +3,7 @@
 #include "mlir/Pass/PassManager.h"
 
 #include "codegen/targets/Target.h"
+#include "passes/Buckets.h"
 #include "passes/PassOrder.h"
 #include "passes/Passes.h"
 
@@ -79,9 +80,13 @@ UnitCostAttr measure(ModelOp model, StageOp stage, LayerOp layer, const Target &
     return nanoseconds(target, bytesRead(rows),
                        static_cast<double>(stage.getHead() ? sequences : rows), elements);
   };
+  // A CPU's is one a worker, known at boot; a GPU's one a head row.
+  int64_t scratch = target.library.isCpu()
+                        ? 0
+                        : stage.getScratch().value_or(0) * mostHeadRows(bucketShapes(model));
   int64_t sequences = model.getMaxSequences();
   return UnitCostAttr::get(model.getContext(), weights, state, arena, commands,
-                           time(sequences, sequences), time(model.getMaxRows(), 1));
+                           time(sequences, sequences), time(model.getMaxRows(), 1), scratch);
 }
 
 struct ProfileUnitsPass : OrderedPass<impl::ProfileUnitsBase<ProfileUnitsPass>, ProfileUnitsPass> {

@@ -13,6 +13,7 @@ static void addUnit(const PartitionProblem &problem, const Unit &unit, std::set<
       bytes.weights += problem.weightBytes[weight];
   bytes.state += unit.stateBytes;
   bytes.arena = std::max(bytes.arena, unit.arenaBytes);
+  bytes.scratch = std::max(bytes.scratch, unit.scratchBytes);
 }
 
 StageBytes stageBytes(const PartitionProblem &problem, size_t first, size_t end) {

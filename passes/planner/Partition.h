@@ -16,6 +16,7 @@ struct Unit {
   int64_t arenaBytes = 0;
   int64_t decodeTime = 0;  ///< Any unit of time, the same for all.
   int64_t prefillTime = 0; ///< Breaks ties.
+  int64_t scratchBytes = 0;
 };
 
 struct PartitionProblem {
@@ -37,9 +38,10 @@ struct PartitionProblem {
 struct StageBytes {
   int64_t weights = 0;
   int64_t state = 0;
-  int64_t arena = 0; ///< Maximum over the units: only declared values cross layers.
+  int64_t arena = 0;   ///< Maximum over the units: only declared values cross layers.
+  int64_t scratch = 0; ///< Maximum over the units, too.
   int64_t blocks = 0;
-  int64_t total() const { return weights + state + arena + blocks; }
+  int64_t total() const { return weights + state + arena + scratch + blocks; }
 };
 
 /// Bytes of the stage that holds units [first, end).

@@ -5,9 +5,11 @@ import os
 import re
 import unittest
 
+import numpy as np
+
 import hybrid
 from hybrid_files import write_hybrid_folder
-from tools import HERE, DOES_NOT_FIT, EndToEnd, check, data, run
+from tools import FULL, HERE, DOES_NOT_FIT, EndToEnd, check, data, run
 
 FIXTURES = ["llama-rope-llama3", "mistral-window", "qwen2-bias", "qwen3-qknorm", "gemma3"]
 SHAPE = ["--max-context", 96, "--max-seqs", 3, "--max-batch-tokens", 24]
@@ -130,6 +132,52 @@ class Partition(EndToEnd):
                     table = json.loads(done.stdout)
                     taken = [stage["totals"]["computed"] for stage in table["stages"]]
                     self.assertEqual(counted, taken)
+
+    def test_a_gpus_split_is_counted_exactly_too(self):
+        for name, model in self.models().items():
+            with self.subTest(name=name):
+                done = self.compile(model, ["cuda:sm_90", "cuda:sm_90"], "--split",
+                                    self.halves(model), "--remarks-filter",
+                                    "strata-partition-stages")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                counted = [int(n) for n in re.findall(r"TotalBytes=(\d+)", done.stderr)]
+                taken = [stage["totals"]["computed"] for stage in json.loads(done.stdout)["stages"]]
+                self.assertEqual(counted, taken)
+
+    def halves(self, model):
+        layers = json.loads(self.compile(model, ["cpu"]).stdout)["stages"][0]["end_layer"]
+        return f"{layers // 2},{layers - layers // 2}"
+
+    def test_what_is_accepted_fits_and_what_fits_is_accepted(self):
+        """On devices of random sizes, against the finished plans of all splits."""
+        random = np.random.default_rng(11)
+        for name, model in self.models().items():
+            whole = json.loads(self.compile(model, ["cpu"]).stdout)
+            layers = whole["stages"][0]["end_layer"]
+            needs = []
+            for first in range(layers + 1):
+                done = self.compile(model, ["cpu", "cpu"], "--split", f"{first},{layers - first}")
+                stages = json.loads(done.stdout)["stages"]
+                needs.append([stage["totals"]["computed"] for stage in stages])
+            sums = [sum(pair) for pair in needs]
+            answers = set()
+            for _ in range(24 if FULL else 8):
+                # Near what some split takes: a few bytes decide.
+                near = needs[random.integers(len(needs))]
+                sizes = [int(need + random.integers(-2, 3)) for need in near]
+                if random.integers(3) == 0:
+                    sizes[1] = int(random.integers(1, max(sums)))
+                with self.subTest(name=name, sizes=sizes):
+                    done = self.compile(model, [f"cpu:{size}" for size in sizes])
+                    fits = any(a <= sizes[0] and b <= sizes[1] for a, b in needs)
+                    answers.add(fits)
+                    self.assertEqual(done.returncode, 0 if fits else DOES_NOT_FIT, done.stderr)
+                    if fits:
+                        taken = [stage["totals"]["computed"]
+                                 for stage in json.loads(done.stdout)["stages"]]
+                        self.assertLessEqual(taken[0], sizes[0])
+                        self.assertLessEqual(taken[1], sizes[1])
+            self.assertEqual(answers, {True, False}, "the sizes decide nothing")
 
     def test_what_is_said_to_fit_fits_and_a_byte_less_does_not(self):
         for name, model in self.models().items():

@@ -16,8 +16,8 @@
 // Weights of stage 0: table 16 * 8 * 4 = 512, norm 8 * 4 = 32, which takes 64, w1 8 * 8 * 4 = 256: 832. Of stage
 // 1: norm and the tied table again, 576. Blocks: those of step, out, sequence table and the launches that
 // are out; stage 1 has the sampler's table and the ring, 2 slots of 4 rows * 8 * 4 = 128 bytes. An arena is the maximum of its units, never their sum.
-// CHECK: remark: [Passed] stage | Category:strata-partition-stages | ArenaBytes=384, BlockBytes=8608, FirstUnit=embedding, LastUnit="layer 1", Stage=0, StateBytes=4096, TotalBytes=13920, WeightBytes=832
-// CHECK: remark: [Passed] stage | Category:strata-partition-stages | ArenaBytes=256, BlockBytes=17472, FirstUnit="layer 2", LastUnit=head, Stage=1, StateBytes=4096, TotalBytes=22400, WeightBytes=576
+// CHECK: remark: [Passed] stage | Category:strata-partition-stages | ArenaBytes=384, BlockBytes=8608, FirstUnit=embedding, LastUnit="layer 1", ScratchBytes=0, Stage=0, StateBytes=4096, TotalBytes=13920, WeightBytes=832
+// CHECK: remark: [Passed] stage | Category:strata-partition-stages | ArenaBytes=256, BlockBytes=17472, FirstUnit="layer 2", LastUnit=head, ScratchBytes=0, Stage=1, StateBytes=4096, TotalBytes=22400, WeightBytes=576
 // CHECK: after = "partition-stages"
 // CHECK: strata.layer embedding 0 {{.*}}stage = 0 : i64
 // CHECK: strata.layer decoder 0 {{.*}}stage = 0 : i64
