@@ -2,8 +2,9 @@
 // warps and blocks in a fixed order.
 //
 // A kernel has one parameter, the slots of its signature (KernelTable.h) by value. Constants are
-// known when it is compiled, as members of K; the slots hold them too, unread. Kernels run on a grid
-// of the bucket's most rows and leave at once where a row is not valid.
+// known when it is compiled, as members of K; the slots hold them too, unread, but for those that
+// differ between a kernel's commands. Kernels run on a grid of the bucket's most rows and leave at
+// once where a row is not valid.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +35,8 @@ inline void admitSuccessor() {
 #endif
 }
 
-/// Every kernel calls this before it touches what another of the step may have written. Weights, the
-/// step's fields and what earlier steps wrote may be read earlier.
+/// Every kernel calls this before it touches what another of the step may have written. Weights,
+/// the step's fields and what earlier steps wrote may be read earlier.
 inline void awaitPredecessor() {
   admitSuccessor();
 #ifdef STRATA_DEPENDENT_LAUNCH

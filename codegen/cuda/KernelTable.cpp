@@ -36,7 +36,7 @@ struct Launch {
   std::string_view weightType; ///< Where the name has one.
   uint64_t rows;
   const Constants &constant;
-  const CudaFeatures &features;
+  const CudaTarget &target;
 };
 
 struct Family {
@@ -58,7 +58,7 @@ LaunchShape attention(const Launch &launch) {
   if (launch.rows > matvecRows ||
       !hasAttentionSplit(launch.constant("key_width"), launch.constant("value_width")))
     return {.gridX = launch.rows, .gridY = queryHeads, .threads = 128};
-  uint32_t splits = launch.features.clusters ? clusterBlocks : 1;
+  uint32_t splits = launch.target.features.clusters ? clusterBlocks : 1;
   return {.gridX = launch.rows,
           .gridY = queryHeads / attentionHeads(queryHeads / kvHeads) * splits,
           .clusterY = splits,
@@ -73,18 +73,27 @@ LaunchShape elementwise(const Launch &launch) {
           .threads = 256};
 }
 
-/// Blocks of a product of few rows (Matvec.cuh) with `outputs` weight rows in all, of which
-/// `together` make one output. A constant of 0 is refused by whoever reads the plan.
-LaunchShape matvec(const Launch &launch, uint64_t outputs, uint64_t together, bool mayTile = true) {
+/// Blocks of a product of few rows with so many pairs of weight rows (Product.cuh). A constant of 0
+/// is refused by whoever reads the plan.
+LaunchShape product(const Launch &launch, uint64_t pairs) {
   const WeightType &type = *findWeightType(launch.weightType);
   uint64_t columns = launch.constant("columns");
   uint64_t rows = std::min<uint64_t>(std::bit_ceil(launch.rows), matvecRows);
-  bool isTile = mayTile && usesMatrixUnits(launch.weightType == "bf16", columns, rows);
-  MatvecShape shape = matvecShape(columns / type.blockElements * type.blockBytes, outputs, isTile);
-  return {.gridX = ceilDiv(outputs / together, uint64_t(shape.outputs / together)),
+  if (isStreamed(type.ggufId, columns, rows)) {
+    StreamShape shape =
+        streamShape({type.blockElements, type.blockBytes}, columns, pairs, rows,
+                    launch.target.multiprocessors, launch.target.sharedBytesPerBlock);
+    return {.gridX = shape.blocks,
+            .gridY = ceilDiv(launch.rows, rows),
+            .threads = StreamShape::threads,
+            .residentBlocks = 2,
+            .sharedBytes = shape.sharedBytes,
+            .rows = uint32_t(rows)};
+  }
+  MatvecShape shape = matvecShape(columns / type.blockElements * type.blockBytes, 2 * pairs);
+  return {.gridX = ceilDiv(pairs, uint64_t(shape.outputs / 2)),
           .gridY = ceilDiv(launch.rows, rows),
           .threads = shape.threads,
-          .residentBlocks = isTile ? 2u : 1u,
           .rows = uint32_t(rows)};
 }
 
@@ -98,21 +107,18 @@ LaunchShape linear(const Launch &launch) {
             .threads = 256,
             .rows = uint32_t(tileRows)};
   }
-  return matvec(launch, launch.constant("outputs"), 1);
+  return product(launch, ceilDiv(launch.constant("outputs"), uint64_t(2)));
 }
 
-LaunchShape normGated(const Launch &launch) {
-  return matvec(launch, 2 * launch.constant("outputs"), 2);
-}
+LaunchShape normGated(const Launch &launch) { return product(launch, launch.constant("outputs")); }
 
 LaunchShape normQkv(const Launch &launch) {
   uint64_t heads = launch.constant("query_heads") + 2 * launch.constant("kv_heads");
-  uint64_t width = launch.constant("head_width");
-  return matvec(launch, heads * width, 1, width % 16 == 0);
+  return product(launch, heads * (launch.constant("head_width") / 2));
 }
 
 LaunchShape clusterPerRow(const Launch &launch) {
-  uint32_t blocks = launch.features.clusters ? clusterBlocks : 1;
+  uint32_t blocks = launch.target.features.clusters ? clusterBlocks : 1;
   return {.gridX = launch.rows, .gridY = blocks, .clusterY = blocks, .threads = 1024};
 }
 
@@ -296,14 +302,14 @@ std::vector<std::string> kernelNames() {
 }
 
 LaunchShape launchShape(std::string_view kernel, uint64_t rows, const Constants &constants,
-                        const CudaFeatures &features) {
+                        const CudaTarget &target) {
   const Family &family = *findFamily(kernel);
   std::string_view weightType;
   if (family.suffix == Suffix::WeightType || family.suffix == Suffix::WeightTypeStateTypes)
     weightType = partOf(kernel, 1);
   else if (family.suffix == Suffix::GatedFunctionWeightType)
     weightType = partOf(kernel, 2);
-  return family.shape({weightType, rows, constants, features});
+  return family.shape({weightType, rows, constants, target});
 }
 
 uint64_t scratchBytes(std::string_view kernel, uint64_t width) {

@@ -36,7 +36,7 @@ std::vector<std::string> kernelNames(); ///< Every kernel, by family.
 
 /// The launch of `kernel` in a bucket that gives it at most `rows` rows. `kernel` must exist.
 LaunchShape launchShape(std::string_view kernel, uint64_t rows, const Constants &constants,
-                        const CudaFeatures &features);
+                        const CudaTarget &target);
 
 /// Bytes of scratch that one head row of `kernel` needs, a multiple of 64: for `sample`, whose
 /// `width` is the vocabulary, an adjusted logit and a count for each token; 0 for the others.
@@ -50,18 +50,19 @@ struct Specialisation {
   uint32_t rows = 0;
   uint32_t clusterY = 1;
   uint32_t residentBlocks = 1;
+  uint32_t sharedBytes = 0;
 
   bool operator==(const Specialisation &) const = default;
 };
 
-/// The constant slots among `slots`, which are in the signature's order. A null address of an
-/// optional slot is none of them.
+/// The constant slots that code is made for among `slots`, which are in the signature's order. A
+/// null address of an optional slot is none of them.
 template <class Slots, class ValueOf>
 std::vector<uint64_t> constantValues(const KernelSignature &signature, const Slots &slots,
                                      ValueOf valueOf) {
   std::vector<uint64_t> values;
   for (size_t i = 0; i < signature.slots.size(); ++i)
-    if (signature.slots[i].kind == fb::SlotKind::Constant)
+    if (signature.slots[i].isSpecialised())
       values.push_back(valueOf(slots[i]));
   return values;
 }

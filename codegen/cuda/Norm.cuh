@@ -8,7 +8,7 @@ namespace strata {
 /// One block a row. A row whose mean square is not finite lowers its sequence's entry of
 /// nonfinite_layer; unsigned, so that -1 (no layer) is above every layer.
 template <class K> inline void rmsNorm(const Slots<8> &slots) {
-  enum { X, Weight, Y, RowSequence, NonfiniteLayer };
+  enum { X, Weight, Y, RowSequence, NonfiniteLayer, Layer = 7 };
   awaitPredecessor();
   uint32_t row = blockIdx.x;
   if (row >= *slots.valid)
@@ -23,7 +23,7 @@ template <class K> inline void rmsNorm(const Slots<8> &slots) {
   if (threadIdx.x == 0 && !isfinite(mean))
     atomicMin(slots.pointer<uint32_t>(NonfiniteLayer) +
                   slots.pointer<const int32_t>(RowSequence)[row],
-              uint32_t(K::layer));
+              uint32_t(slots.at[Layer]));
   float factor = 1.0f / sqrtf(mean + real(K::epsilon));
   for (uint32_t i = threadIdx.x; i < K::width; i += K::threads)
     y[i] = x[i] * factor * weight[i];

@@ -1,11 +1,11 @@
 // norm_qkv.<type>.<K>.<V>: x normalised; its queries, keys and values; queries and keys rotated;
 // queries into y, keys and values into the sequence's block. For few rows.
 //
-// The outputs are those of q, k and v one after the other, by heads. A block has whole rotary pairs
-// of one head.
+// The outputs are those of q, k and v one after the other, by heads; two that rotate together are a
+// pair.
 #pragma once
 
-#include "codegen/cuda/MatvecTile.cuh"
+#include "codegen/cuda/Product.cuh"
 #include "codegen/cuda/State.cuh"
 
 namespace strata {
@@ -35,81 +35,73 @@ inline void normQkv(const Slots<28> &slots) {
     BlockTable,
     RowSequence,
     RowPosition,
-    NonfiniteLayer
+    NonfiniteLayer,
+    Layer = 24
   };
-  admitSuccessor();
+  constexpr uint32_t half = K::head_width / 2;
+  static_assert(K::head_width % 2 == 0);
   constexpr uint64_t heads = K::query_heads + 2 * K::kv_heads;
-  using Of = MatvecOf<T, K, heads * K::head_width, true, K::head_width % 16 == 0>;
-  constexpr uint32_t half = Of::outputs / 2, blocksPerHead = K::head_width / Of::outputs;
-  static_assert(K::head_width % Of::outputs == 0);
-  uint32_t head = blockIdx.x / blocksPerHead, firstPair = blockIdx.x % blocksPerHead * half;
-  bool isQuery = head < K::query_heads, isKey = !isQuery && head < K::query_heads + K::kv_heads;
-  uint32_t headOfKind = isQuery ? head : isKey ? head - K::query_heads
-                                               : head - K::query_heads - K::kv_heads;
-  auto *weight = slots.pointer<const uint8_t>(isQuery ? Query : isKey ? Key : Value);
-  const uint8_t *rows[Of::outputs];
-#pragma unroll
-  for (uint32_t o = 0; o < Of::outputs; ++o)
-    rows[o] = weight + (uint64_t(headOfKind) * K::head_width +
-                        elementOfPair<K>(firstPair + o % half, o / half)) *
-                           Of::type::rowBytes;
-  typename Of::type matvec;
-  matvec.prefetch(rows);
-
-  // The step does not change while it runs: angles are ready before the products are.
-  uint32_t o = threadIdx.x / K::rows, r = threadIdx.x % K::rows;
-  uint32_t valid = *slots.valid, pair = firstPair + o % half;
-  bool isResult = threadIdx.x < Of::type::results && r < valid;
-  uint64_t position = isResult ? slots.pointer<const int32_t>(RowPosition)[r] : 0;
-  float sine = 0, cosine = 1;
-  if (isResult && (isQuery || isKey) && pair < K::rotary_width / 2) {
-    constexpr double turn = 6.283185307179586476925;
-    double angle = double(position) * double(slots.pointer<const float>(Frequencies)[pair]);
-    sincosf(float(angle - turn * rint(angle / turn)), &sine, &cosine);
-    constexpr double magnitude = __builtin_bit_cast(double, uint64_t(K::magnitude));
-    sine *= float(magnitude);
-    cosine *= float(magnitude);
-  }
-  awaitPredecessor();
-  auto result = matvec.run(slots.pointer<const float>(X), valid, slots.pointer<const float>(Norm),
-                           real(K::epsilon));
-  uint32_t element = elementOfPair<K>(pair, o / half);
-  if (isResult)
-    if (auto *bias = slots.pointer<const float>(isQuery ? QueryBias
-                                                : isKey ? KeyBias
-                                                        : ValueBias))
-      result.value += bias[headOfKind * K::head_width + element];
-  __shared__ float products[Of::type::results];
-  if (threadIdx.x < Of::type::results)
-    products[threadIdx.x] = result.value;
-  __syncthreads();
-  if (!isResult)
-    return;
-  auto sequence = uint64_t(slots.pointer<const int32_t>(RowSequence)[r]);
-  if (blockIdx.x == 0 && o == 0)
-    reportNonfinite(result.meanSquare, slots.pointer<int32_t>(NonfiniteLayer), int32_t(sequence),
-                    K::layer);
-  float other = products[(o + half) % Of::outputs * K::rows + r];
-  float value = o < half ? result.value * cosine - other * sine
-                         : other * sine + result.value * cosine;
-  if (isQuery) {
-    slots.pointer<float>(Y)[(uint64_t(r) * K::query_heads + head) * K::head_width + element] =
-        value;
-    return;
-  }
-  auto block = uint64_t(slots.pointer<const int32_t>(
-      BlockTable)[sequence * K::max_blocks + position / K::block_tokens]);
-  uint64_t place =
-      (position % K::block_tokens * K::kv_heads + headOfKind) * K::head_width + element;
-  if (isKey)
-    storePlain(KeyType{},
-               slots.pointer<uint8_t>(Keys) + block * K::block_stride + place * KeyType::blockBytes,
-               value);
-  else
-    storePlain(ValueType{},
-               slots.pointer<uint8_t>(Values) + block * K::block_stride +
-                   place * ValueType::blockBytes,
-               result.value);
+  constexpr uint64_t rowBytes = K::columns / T::blockElements * T::blockBytes;
+  /// 0 for a head of queries, 1 of keys, 2 of values; and its number among them.
+  auto kindOf = [](uint32_t head) {
+    return head < K::query_heads ? 0 : head < K::query_heads + K::kv_heads ? 1 : 2;
+  };
+  auto headOfKind = [&](uint32_t head) {
+    uint32_t kind = kindOf(head);
+    return kind == 0 ? head : uint32_t(head - K::query_heads - (kind - 1) * K::kv_heads);
+  };
+  multiplyPairs<T, K, heads * half, true>(
+      slots, slots.pointer<const float>(X), slots.pointer<const float>(Norm), real(K::epsilon),
+      [&](uint32_t pair, uint32_t side) {
+        uint32_t head = pair / half;
+        uint64_t output =
+            uint64_t(headOfKind(head)) * K::head_width + elementOfPair<K>(pair % half, side);
+        return slots.pointer<const uint8_t>(Query + kindOf(head)) + output * rowBytes;
+      },
+      [&](uint32_t pair, uint32_t row, float first, float second, float meanSquare) {
+        uint32_t head = pair / half, own = headOfKind(head), kind = kindOf(head);
+        auto position = uint64_t(slots.pointer<const int32_t>(RowPosition)[row]);
+        auto sequence = uint64_t(slots.pointer<const int32_t>(RowSequence)[row]);
+        if (pair == 0)
+          reportNonfinite(meanSquare, slots.pointer<int32_t>(NonfiniteLayer), int32_t(sequence),
+                          slots.at[Layer]);
+        pair %= half;
+        uint32_t elements[] = {elementOfPair<K>(pair, 0), elementOfPair<K>(pair, 1)};
+        if (auto *bias = slots.pointer<const float>(QueryBias + kind)) {
+          first += bias[own * K::head_width + elements[0]];
+          second += bias[own * K::head_width + elements[1]];
+        }
+        if (kind != 2 && pair < K::rotary_width / 2) {
+          constexpr double turn = 6.283185307179586476925;
+          constexpr double magnitude = __builtin_bit_cast(double, uint64_t(K::magnitude));
+          double angle = double(position) * double(slots.pointer<const float>(Frequencies)[pair]);
+          float sine, cosine;
+          sincosf(float(angle - turn * rint(angle / turn)), &sine, &cosine);
+          sine *= float(magnitude);
+          cosine *= float(magnitude);
+          float rotated = first * cosine - second * sine;
+          second = first * sine + second * cosine;
+          first = rotated;
+        }
+        if (kind == 0) {
+          float *y = slots.pointer<float>(Y) + (uint64_t(row) * K::query_heads + head) * K::head_width;
+          y[elements[0]] = first;
+          y[elements[1]] = second;
+          return;
+        }
+        auto block = uint64_t(slots.pointer<const int32_t>(
+            BlockTable)[sequence * K::max_blocks + position / K::block_tokens]);
+        uint64_t place = (position % K::block_tokens * K::kv_heads + own) * K::head_width;
+        auto store = [&](auto type, uint32_t slot) {
+          uint8_t *to = slots.pointer<uint8_t>(slot) + block * K::block_stride;
+          storePlain(type, to + (place + elements[0]) * type.blockBytes, first);
+          storePlain(type, to + (place + elements[1]) * type.blockBytes, second);
+        };
+        if (kind == 1)
+          store(KeyType{}, Keys);
+        else
+          store(ValueType{}, Values);
+      });
 }
 
 } // namespace strata

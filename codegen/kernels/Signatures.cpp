@@ -42,7 +42,7 @@ constexpr SlotSpec rmsNorm[] = {
     {"nonfinite_layer", Out, RW},
     {"width", Constant, N},
     {"epsilon", Constant, N}, // F64 bits
-    {"layer", Constant, N},
+    {"layer", Constant, N, false, false, true},
 };
 
 // As rms_norm over each of `heads` heads of `head_width` elements; in place.
@@ -83,7 +83,7 @@ constexpr SlotSpec normLinear[] = {
     {"columns", Constant, N},
     {"outputs", Constant, N},
     {"epsilon", Constant, N}, // F64 bits
-    {"layer", Constant, N},
+    {"layer", Constant, N, false, false, true},
 };
 
 // y = f(gate n) * (up n) with n = x normalised as in rms_norm. The name has the function, then the
@@ -99,7 +99,7 @@ constexpr SlotSpec normGated[] = {
     {"columns", Constant, N},
     {"outputs", Constant, N},
     {"epsilon", Constant, N}, // F64 bits
-    {"layer", Constant, N},
+    {"layer", Constant, N, false, false, true},
 };
 
 // With n = x normalised as in rms_norm: y = rope(q_weight n), and k = rope(k_weight n) and v =
@@ -130,7 +130,7 @@ constexpr SlotSpec normQkv[] = {
     {"interleaved", Constant, N}, // as in rope
     {"magnitude", Constant, N},   // F64 bits, as in rope
     {"epsilon", Constant, N},     // F64 bits
-    {"layer", Constant, N},
+    {"layer", Constant, N, false, false, true},
     {"block_tokens", Constant, N},
     {"block_stride", Constant, N},
     {"max_blocks", Constant, N},

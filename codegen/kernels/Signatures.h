@@ -19,6 +19,10 @@ struct SlotSpec {
   fb::Access access;
   bool optional = false;
   bool negative = false; ///< A weight whose values are below 0, else what is computed grows.
+  bool varies = false;   ///< A constant of the command, not of the kernel, which reads its slot.
+
+  /// Whether a GPU's code is made for the slot's value.
+  bool isSpecialised() const { return kind == fb::SlotKind::Constant && !varies; }
 };
 
 /// What a family of kernels (`linear`) takes; members differ by the types after the first dot.

@@ -420,9 +420,8 @@ void setGrid(Selection &selection, const KernelLibrary &library) {
       selection.inputs.empty() || kernel == "gather_rows" || kernel.starts_with("expert_down.");
   auto rows =
       cast<RankedTensorType>(byResult ? selection.result : selection.inputs.front().getType());
-  cuda::LaunchShape shape =
-      cuda::launchShape(selection.kernel, static_cast<uint64_t>(rows.getDimSize(0)), constant,
-                        library.gpu()->features);
+  cuda::LaunchShape shape = cuda::launchShape(
+      selection.kernel, static_cast<uint64_t>(rows.getDimSize(0)), constant, *library.gpu());
   selection.grid = {static_cast<int64_t>(shape.gridX), static_cast<int64_t>(shape.gridY)};
 }
 

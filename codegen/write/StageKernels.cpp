@@ -19,12 +19,12 @@ uint32_t StageKernels::find(std::string kernel, const KernelSignature *signature
       return slots[static_cast<size_t>(found - signature->slots.begin())].offset();
     };
     // Grids were fixed by the same function from the same rows.
-    cuda::LaunchShape shape =
-        cuda::launchShape(wanted.kernel, rows, constant, library_.gpu()->features);
+    cuda::LaunchShape shape = cuda::launchShape(wanted.kernel, rows, constant, *library_.gpu());
     wanted.threads = shape.threads;
     wanted.rows = shape.rows;
     wanted.clusterY = shape.clusterY;
     wanted.residentBlocks = shape.residentBlocks;
+    wanted.sharedBytes = shape.sharedBytes;
   }
   auto found = std::find(kernels_.begin(), kernels_.end(), wanted);
   if (found == kernels_.end()) {
@@ -45,8 +45,8 @@ Result<StageKernels::Tables> StageKernels::build(flatbuffers::FlatBufferBuilder 
     }
     auto function = builder.CreateString(cuda::functionName(static_cast<uint32_t>(tables.size())));
     auto constants = builder.CreateVector(kernel.constants);
-    tables.push_back(
-        fb::CreateKernel(builder, name, function, kernel.threads, 0, kernel.rows, constants));
+    tables.push_back(fb::CreateKernel(builder, name, function, kernel.threads, kernel.sharedBytes,
+                                      kernel.rows, constants));
   }
   Tables result;
   result.kernels = builder.CreateVector(tables);

@@ -503,7 +503,7 @@ Status checkLaunch(const fb::Stage &stage, const fb::Command &command, uint64_t 
   const KernelSignature &signature = *findSignature(name);
   uint32_t next = 0;
   for (uint32_t i = 0; i < signature.slots.size(); ++i) {
-    if (signature.slots[i].kind != fb::SlotKind::Constant)
+    if (!signature.slots[i].isSpecialised())
       continue;
     uint64_t made = kernel.constants()->Get(next++), given = command.slots()->Get(i)->offset();
     if (made != given)
@@ -517,7 +517,7 @@ Status checkLaunch(const fb::Stage &stage, const fb::Command &command, uint64_t 
                                  [&](const SlotSpec &each) { return each.name == constant; });
         return command.slots()->Get(uint32_t(spec - signature.slots.begin()))->offset();
       },
-      library->gpu()->features);
+      *library->gpu());
   constexpr uint64_t mostX = INT32_MAX, mostY = 65535; // of every architecture
   if (shape.gridX > mostX || shape.gridY > mostY)
     return invalid("kernel '{}' needs a grid of {} x {} blocks; {} x {} are possible", name,

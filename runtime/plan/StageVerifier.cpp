@@ -219,7 +219,7 @@ Status checkCode(const KernelLibrary &library, const fb::Kernel &kernel) {
       checkName(fmt::format("the function of kernel '{}'", name), kernel.function()));
   uint32_t constants = 0;
   for (const SlotSpec &slot : findSignature(name)->slots)
-    constants += slot.kind == fb::SlotKind::Constant;
+    constants += slot.isSpecialised();
   if (count(kernel.constants()) != constants || !isAligned(kernel.constants()))
     return invalid("kernel '{}' is made for {} constants; it takes {}", name,
                    count(kernel.constants()), constants);

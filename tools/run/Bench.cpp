@@ -3,6 +3,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -25,12 +26,17 @@ struct Options {
   std::string plan;
   uint32_t prompt = 512;
   uint32_t generate = 128;
+  uint32_t depth = 1;
   uint32_t batch = 1;
   uint32_t repeat = 5;
   EngineFlags engine;
   CLI::Option *promptOption = nullptr;
   CLI::Option *generateOption = nullptr;
   bool json = false;
+
+  uint64_t tokens() const { ///< Of a sequence.
+    return std::max(uint64_t(prompt), uint64_t(depth) + generate) + 1;
+  }
 };
 
 struct Rates { ///< Over the repeats.
@@ -70,13 +76,25 @@ std::vector<int32_t> spreadIds(uint32_t count, uint32_t vocabulary) {
   return ids;
 }
 
-/// Runs `batch` requests at once to their end; the tokens per second of `counted` tokens each.
-Result<double> measure(Engine &engine, const InterruptScope &interrupt, uint32_t batch,
-                       uint32_t prompt, uint32_t generate, uint32_t counted) {
+/// Seconds from the beginning to the last first token of `batch` requests at once, and from then to
+/// their end, with the tokens that came in that time.
+struct Times {
+  double prompt = 0, generation = 0;
+  uint64_t generated = 0;
+};
+
+Result<Times> measure(Engine &engine, const InterruptScope &interrupt, uint32_t batch,
+                      uint32_t prompt, uint32_t generate) {
+  using Clock = std::chrono::steady_clock;
   const fb::Plan &plan = engine.plan().plan();
   std::vector<TokenEvent> events(2 * plan.max_sequences());
   std::vector<int32_t> ids = spreadIds(prompt, plan.vocabulary_size());
-  auto begin = std::chrono::steady_clock::now();
+  Times times;
+  std::set<RequestId> begun;
+  auto secondsSince = [](Clock::time_point time) {
+    return std::chrono::duration<double>(Clock::now() - time).count();
+  };
+  auto begin = Clock::now();
   for (uint32_t i = 0; i < batch; ++i) {
     Request request{
         .prompt = ids, .maxTokens = generate, .sampling = {}, .ignoreEndOfGeneration = true};
@@ -84,16 +102,22 @@ Result<double> measure(Engine &engine, const InterruptScope &interrupt, uint32_t
   }
   while (engine.busy()) {
     STRATA_ASSIGN_OR_RETURN(size_t written, engine.poll(events));
-    for (const TokenEvent &event : std::span(events).first(written))
+    bool isGeneration = begun.size() == batch;
+    for (const TokenEvent &event : std::span(events).first(written)) {
       if (event.finish == FinishReason::NonFinite)
         return makeError(StatusCode::InvalidData,
                          "layer {} gives an infinity or NaN, at which the sequence ends",
                          event.nonfiniteLayer);
+      times.generated += isGeneration;
+      begun.insert(event.request);
+    }
+    if (!isGeneration && begun.size() == batch)
+      times.prompt = secondsSince(begin);
     if (interrupt.requested())
       return makeError(StatusCode::Cancelled, "interrupted before the first result");
   }
-  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  return double(batch) * counted / seconds;
+  times.generation = secondsSince(begin) - times.prompt;
+  return times;
 }
 
 Status checkAgainst(const fb::Plan &plan, Options &options) {
@@ -102,12 +126,12 @@ Status checkAgainst(const fb::Plan &plan, Options &options) {
   if (options.promptOption->count() == 0)
     options.prompt = std::min(options.prompt, context - std::min(context, 1u));
   if (options.generateOption->count() == 0)
-    options.generate = std::min(options.generate, context - std::min(context, 1u));
-  if (uint64_t(std::max(options.prompt, options.generate)) + 1 > context)
+    options.generate = std::min(options.generate, context - std::min(context, options.depth + 1));
+  if (options.tokens() > context)
     return makeError(StatusCode::InvalidArgument,
-                     "--prompt {} or --generate {} and one more token pass the plan's context of "
-                     "{} tokens",
-                     options.prompt, options.generate, context);
+                     "--prompt {}, or --depth {} and --generate {}, and one more token pass the "
+                     "plan's context of {} tokens",
+                     options.prompt, options.depth, options.generate, context);
   if (options.batch > plan.max_sequences())
     return makeError(StatusCode::InvalidArgument,
                      "--batch {} passes the plan's {} sequences; compile with a larger --max-seqs",
@@ -118,14 +142,13 @@ Status checkAgainst(const fb::Plan &plan, Options &options) {
 Status bench(Options options) {
   STRATA_ASSIGN_OR_RETURN(std::shared_ptr<const PlanFile> file, PlanFile::open(options.plan));
   STRATA_RETURN_IF_ERROR(checkAgainst(file->plan(), options));
-  uint64_t tokens = uint64_t(std::max(options.prompt, options.generate)) + 1;
-  EngineOptions engineOptions{.sequences = options.batch, .kvTokens = tokens * options.batch};
+  EngineOptions engineOptions{.sequences = options.batch,
+                              .kvTokens = options.tokens() * options.batch};
   options.engine.apply(engineOptions);
   STRATA_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
                           Engine::create(std::move(file), engineOptions));
 
-  // A prompt run ends with its first token; a generation run begins with a prompt of one id, whose
-  // step costs what every other step of it costs.
+  // A prompt ends with its first token; those that follow the last sequence's first are timed.
   // Memory is read between the runs, so that a machine whose speed drifts is compared with itself.
   const fb::Plan &plan = engine->plan().plan();
   uint64_t stepBytes = weightBytesPerStep(plan, options.batch);
@@ -140,14 +163,15 @@ Status bench(Options options) {
     ProgressBar progress("bench", options.repeat + 1);
     for (uint32_t i = 0; i <= options.repeat; ++i) { // the first warms caches and clocks up
       progress.update(i);
-      STRATA_ASSIGN_OR_RETURN(double prompt, measure(*engine, interrupt, options.batch,
-                                                     options.prompt, 1, options.prompt));
-      STRATA_ASSIGN_OR_RETURN(double generation, measure(*engine, interrupt, options.batch, 1,
-                                                         options.generate, options.generate));
+      STRATA_ASSIGN_OR_RETURN(Times prompted,
+                              measure(*engine, interrupt, options.batch, options.prompt, 1));
+      STRATA_ASSIGN_OR_RETURN(Times generated, measure(*engine, interrupt, options.batch,
+                                                       options.depth, options.generate + 1));
       double read = memory ? memory->measure() : 0;
       if (i == 0)
         continue;
-      promptRates.push_back(prompt);
+      double generation = double(generated.generated) / generated.generation;
+      promptRates.push_back(double(options.batch) * options.prompt / prompted.prompt);
       generationRates.push_back(generation);
       readRates.push_back(read);
       fractions.push_back(generation * double(tokenBytes) / std::max(read, 1.0));
@@ -161,6 +185,7 @@ Status bench(Options options) {
     nlohmann::ordered_json result = {{"plan", options.plan},
                                      {"model", plan.model() ? plan.model()->str() : ""},
                                      {"batch", options.batch},
+                                     {"depth", options.depth},
                                      {"threads", engine->threads()},
                                      {"repeat", options.repeat},
                                      {"prompt", toJson(options.prompt, prompt)},
@@ -202,6 +227,9 @@ Action addBench(CLI::App &command) {
       command.add_option("--generate", options->generate, "Tokens to generate")
           ->check(CLI::Range(1u, UINT32_MAX))
           ->capture_default_str();
+  command.add_option("--depth", options->depth, "Tokens of context before those")
+      ->check(CLI::Range(1u, UINT32_MAX))
+      ->capture_default_str();
   command.add_option("--batch", options->batch, "Sequences at once")
       ->check(CLI::Range(1u, UINT32_MAX))
       ->capture_default_str();

@@ -29,6 +29,8 @@ std::string moduleSource(std::span<const Specialisation> specialisations,
     text += "#define STRATA_DEPENDENT_LAUNCH\n";
   if (target.features.clusters)
     text += "#define STRATA_CLUSTERS\n";
+  fmt::format_to(to, "#define STRATA_MULTIPROCESSORS {}\n#define STRATA_SHARED_BYTES {}\n",
+                 target.multiprocessors, target.sharedBytesPerBlock);
   std::set<std::string> headers;
   for (const Specialisation &each : specialisations)
     headers.insert(header(each.kernel));
@@ -44,7 +46,7 @@ std::string moduleSource(std::span<const Specialisation> specialisations,
                    each.kernel, function, each.threads, each.rows);
     size_t next = 0;
     for (const SlotSpec &slot : signature.slots)
-      if (slot.kind == fb::SlotKind::Constant)
+      if (slot.isSpecialised())
         fmt::format_to(to, "  static constexpr uint64_t {} = {}ull;\n", slot.name,
                        each.constants[next++]);
     std::string cluster =

@@ -35,6 +35,18 @@ Status Line::addNode(CUmodule module, DeviceCommand command) {
                      "the stage's module has no function '{}' (kernel '{}')", code.function,
                      command.kernel);
   STRATA_RETURN_IF_ERROR(driver_.check(driver_.cuFuncLoad(function), "cuFuncLoad"));
+  if (code.sharedBytes > 0) {
+    // All of a multiprocessor's, so that two kernels' blocks find room on it.
+    constexpr int all = CU_SHAREDMEM_CARVEOUT_MAX_SHARED;
+    STRATA_RETURN_IF_ERROR(driver_.check(
+        driver_.cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                   int(code.sharedBytes)),
+        "cuFuncSetAttribute"));
+    STRATA_RETURN_IF_ERROR(
+        driver_.check(driver_.cuFuncSetAttribute(
+                          function, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, all),
+                      "cuFuncSetAttribute"));
+  }
   node->parameters = std::move(command.slots);
   node->parameters.push_back(command.validRows);
   size_t offset = 0, bytes = 0, expected = node->parameters.size() * sizeof(uint64_t);

@@ -11,17 +11,17 @@ namespace {
 class CudaCompile : public testing::TestWithParam<const CudaTarget *> {};
 
 TEST_P(CudaCompile, EveryKernel) {
-  const CudaFeatures &features = GetParam()->features;
-  std::vector<Specialisation> all = {sampleSpecialisation("linear.bf16", 20, features),
-                                     sampleSpecialisation("linear.bf16", 200, features),
-                                     sampleSpecialisation("attention.bf16.f16", 20, features)};
+  const CudaTarget &target = *GetParam();
+  std::vector<Specialisation> all = {sampleSpecialisation("linear.bf16", 20, target),
+                                     sampleSpecialisation("linear.bf16", 200, target),
+                                     sampleSpecialisation("attention.bf16.f16", 20, target)};
   for (const char *kernel :
        {"linear.bf16", "norm_linear.bf16", "norm_gated.silu.bf16", "norm_qkv.bf16.bf16.bf16"})
-    all.push_back(sampleSpecialisation(kernel, 8, features)); // on matrix units
+    all.push_back(sampleSpecialisation(kernel, 8, target)); // on matrix units
   for (const std::string &kernel : kernelNames())
     if (!isOneOfMany(kernel) ||
         (GetParam() == &cudaSm90 && !hasTypesOfLinear(kernel) && !kernel.starts_with("attention")))
-      all.push_back(sampleSpecialisation(kernel, 2, features));
+      all.push_back(sampleSpecialisation(kernel, 2, target));
   Result<std::vector<uint8_t>> cubin =
       compileModuleAnew(moduleSource(all, *GetParam()), *GetParam());
   ASSERT_TRUE(cubin.isOk()) << cubin.status().toString();

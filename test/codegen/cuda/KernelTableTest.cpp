@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "codegen/cuda/ClusterShape.h"
+#include "runtime/base/CheckedMath.h"
 #include "runtime/checkpoint/WeightTypeTable.h"
 #include "test/codegen/cuda/Shapes.h"
 
@@ -26,16 +27,16 @@ TEST(CudaKernelTable, EveryWeightTypeMultipliesAndEmbeds) {
 }
 
 LaunchShape shapeOf(std::string_view kernel, uint64_t rows) {
-  return launchShape(kernel, rows, sampleConstant, cudaSm90.features);
+  return launchShape(kernel, rows, sampleConstant, cudaSm90);
 }
 
 TEST(CudaKernelTable, GridsCoverTheBucket) {
-  LaunchShape one = shapeOf("linear.bf16", 1);
+  LaunchShape one = shapeOf("linear.f16", 1);
   EXPECT_EQ(one.gridX, 257u); // 514 outputs, two a block
   EXPECT_EQ(one.gridY, 1u);
   EXPECT_EQ(one.rows, 1u);
   EXPECT_EQ(one.threads, 32u); // 1536 bytes a weight row
-  EXPECT_EQ(shapeOf("linear.bf16", 3).rows, 4u);
+  EXPECT_EQ(shapeOf("linear.f16", 3).rows, 4u);
   LaunchShape tiles = shapeOf("linear.bf16", 200);
   EXPECT_EQ(tiles.gridX, 5u); // 514 outputs, 128 a tile
   EXPECT_EQ(tiles.gridY, 2u);
@@ -43,12 +44,40 @@ TEST(CudaKernelTable, GridsCoverTheBucket) {
   LaunchShape many = shapeOf("linear.q8_0", 21);
   EXPECT_EQ(many.gridY, 3u); // eight rows a block
   EXPECT_EQ(many.rows, 8u);
-  EXPECT_EQ(shapeOf("norm_gated.silu.q4_k", 5).gridX, 514u);          // one gate and one up a block
+  EXPECT_EQ(shapeOf("norm_gated.silu.f32", 5).gridX, 514u);           // one gate and one up a block
   EXPECT_EQ(shapeOf("norm_qkv.f16.f16.f16", 8).gridX, 20 * 128u / 2); // 12 + 2 * 4 heads
-  // Matrix units from three rows on; of fewer than 3200 outputs eight a block.
-  EXPECT_EQ(shapeOf("norm_qkv.bf16.f16.f16", 8).gridX, 20 * 128u / 8);
-  EXPECT_EQ(shapeOf("norm_gated.silu.bf16", 3).gridX, 129u);
-  EXPECT_EQ(shapeOf("norm_gated.silu.bf16", 2).gridX, 514u);
+}
+
+TEST(CudaKernelTable, StreamsShareOutWeightRows) {
+  // Eight pairs a tile, one tile a block where that gives few blocks.
+  EXPECT_EQ(shapeOf("norm_gated.silu.q4_k", 5).gridX, 65u);
+  EXPECT_EQ(shapeOf("norm_qkv.bf16.f16.f16", 8).gridX, 20 * 128u / 16);
+  LaunchShape stream = shapeOf("linear.bf16", 3);
+  EXPECT_EQ(stream.gridX, 33u); // 257 pairs
+  EXPECT_EQ(stream.threads, 256u);
+  EXPECT_EQ(stream.rows, 4u);
+}
+
+TEST(CudaKernelTable, StreamsFitTheirMultiprocessor) {
+  constexpr StreamedType types[] = {{1, 2}, {32, 18}, {32, 34}, {256, 144}, {256, 210}};
+  for (const CudaTarget *target : cudaTargets())
+    for (StreamedType type : types)
+      for (uint64_t columns : {256, 768, 4096, 14336, 28672})
+        for (uint64_t pairs : {1, 257, 2048, 14336, 64128})
+          for (uint64_t rows : {1, 2, 4, 8}) {
+            SCOPED_TRACE(fmt::format("{}, blocks of {} bytes, {} columns, {} pairs, {} rows",
+                                     target->name, type.blockBytes, columns, pairs, rows));
+            StreamShape shape = streamShape(type, columns, pairs, rows, target->multiprocessors,
+                                            target->sharedBytesPerBlock);
+            EXPECT_GE(shape.stages, 2u);
+            uint32_t most = target->sharedBytesPerBlock;
+            EXPECT_LE(shape.sharedBytes, target == &cudaSm90 ? (most + 1024) / 2 - 1024 : most);
+            // No block is without a panel, and all panels have one.
+            uint64_t panels = ceilDiv(pairs, uint64_t(shape.tiles) * StreamShape::tilePairs);
+            EXPECT_LE(shape.blocks, std::min<uint64_t>(panels, 2 * target->multiprocessors));
+            EXPECT_GE(shape.blocks, 1u);
+            EXPECT_GE(shape.pitch, shape.pieces * StreamShape::pieceBytes);
+          }
 }
 
 TEST(CudaKernelTable, FewRowsShareOutTheirTokens) {
@@ -57,7 +86,7 @@ TEST(CudaKernelTable, FewRowsShareOutTheirTokens) {
   EXPECT_EQ(few.gridY, 32u); // 4 KV heads, 8 blocks each
   EXPECT_EQ(few.clusterY, 8u);
   EXPECT_EQ(few.rows, 8u);
-  LaunchShape alone = launchShape("attention.f16.f16", 5, sampleConstant, cudaSm80.features);
+  LaunchShape alone = launchShape("attention.f16.f16", 5, sampleConstant, cudaSm80);
   EXPECT_EQ(alone.gridY, 4u); // no clusters
   EXPECT_EQ(alone.clusterY, 1u);
   LaunchShape many = shapeOf("attention.f16.f16", 9);
@@ -78,7 +107,7 @@ TEST(CudaKernelTable, HeadsOfABlockDivideTheirGroup) {
 TEST(CudaKernelTable, ABlockHasMostThreadsWhereRowsAreLong) {
   for (uint64_t rowBytes : {16, 1000, 4096, 8192, 28672, 1 << 20})
     for (uint64_t outputs : {1, 2048, 4095, 4096, 128256}) {
-      MatvecShape shape = matvecShape(rowBytes, outputs, false);
+      MatvecShape shape = matvecShape(rowBytes, outputs);
       EXPECT_EQ(shape.outputs, outputs < 4096 ? 2u : 4u);
       EXPECT_LE(shape.threads, 64 * shape.outputs);
       EXPECT_GE(shape.threads, 32u);
@@ -87,17 +116,17 @@ TEST(CudaKernelTable, ABlockHasMostThreadsWhereRowsAreLong) {
 }
 
 TEST(CudaKernelTable, GridsOfExpertsAndRecurrences) {
-  const CudaFeatures &features = cudaSm90.features;
-  LaunchShape up = launchShape("expert_up.q4_k", 7, sampleConstant, features);
+  const CudaTarget &target = cudaSm90;
+  LaunchShape up = launchShape("expert_up.q4_k", 7, sampleConstant, target);
   EXPECT_EQ(up.gridX, 14u); // 7 rows of 2 experts each
   EXPECT_EQ(up.gridY, 65u); // 514 outputs, eight a block
-  EXPECT_EQ(launchShape("expert_down.q4_k", 7, sampleConstant, features).gridX, 7u);
-  LaunchShape lists = launchShape("expert_lists", 7, sampleConstant, features);
+  EXPECT_EQ(launchShape("expert_down.q4_k", 7, sampleConstant, target).gridX, 7u);
+  LaunchShape lists = launchShape("expert_lists", 7, sampleConstant, target);
   EXPECT_EQ(lists.gridX * lists.gridY, 1u);
-  LaunchShape scan = launchShape("ssm_scan", 7, sampleConstant, features);
+  LaunchShape scan = launchShape("ssm_scan", 7, sampleConstant, target);
   EXPECT_EQ(scan.gridX, 6u); // heads
   EXPECT_EQ(scan.gridY, 128u);
-  EXPECT_EQ(launchShape("conv", 7, sampleConstant, features).gridX, 6u); // 768 channels
+  EXPECT_EQ(launchShape("conv", 7, sampleConstant, target).gridX, 6u); // 768 channels
 }
 
 TEST(CudaKernelTable, TypesAndFunctionsAreSpeltForCpp) {

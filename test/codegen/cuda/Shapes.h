@@ -86,12 +86,13 @@ inline uint64_t mostRows(std::string_view kernel) {
 }
 
 inline Specialisation sampleSpecialisation(const std::string &kernel, uint64_t rows,
-                                           const CudaFeatures &features) {
-  LaunchShape shape = launchShape(kernel, rows, sampleConstant, features);
+                                           const CudaTarget &target) {
+  LaunchShape shape = launchShape(kernel, rows, sampleConstant, target);
   Specialisation result{
-      kernel, {}, shape.threads, shape.rows, shape.clusterY, shape.residentBlocks};
+      kernel,           {}, shape.threads, shape.rows, shape.clusterY, shape.residentBlocks,
+      shape.sharedBytes};
   for (const SlotSpec &slot : findSignature(kernel)->slots)
-    if (slot.kind == fb::SlotKind::Constant)
+    if (slot.isSpecialised())
       result.constants.push_back(sampleConstant(slot.name));
   return result;
 }
