@@ -48,6 +48,8 @@ inline void attentionSplit(const Slots<16> &slots) {
   constexpr uint32_t lanes = widest <= 1 ? 1 : widest <= 2 ? 2 : widest <= 4 ? 4
                            : widest <= 8 ? 8 : widest <= 16 ? 16 : 32;
   constexpr uint32_t warps = K::threads / warpThreads, perWarp = warpThreads / lanes;
+  constexpr uint32_t splits = cuda::attentionSplits(K::rows * K::query_heads / heads,
+                                                    STRATA_MULTIPROCESSORS, clusterBlocks > 1);
   constexpr uint32_t ahead = KeyType::blockBytes + ValueType::blockBytes > 4 || heads > 4 ? 2 : 4;
   constexpr uint32_t perTurn = warps * perWarp;
   __shared__ float warpSums[warps][heads][K::value_width];
@@ -55,8 +57,8 @@ inline void attentionSplit(const Slots<16> &slots) {
   __shared__ float blockSums[heads][K::value_width], blockHighest[heads], blockTotal[heads];
 
   admitSuccessor();
-  uint32_t row = blockIdx.x, split = blockIdx.y % clusterBlocks;
-  uint32_t firstHead = blockIdx.y / clusterBlocks * heads;
+  uint32_t row = blockIdx.x, split = blockIdx.y % splits;
+  uint32_t firstHead = blockIdx.y / splits * heads;
   uint32_t kvHead = firstHead / (K::query_heads / K::kv_heads);
   if (row >= *slots.valid) // all blocks of the cluster
     return;
@@ -65,7 +67,7 @@ inline void attentionSplit(const Slots<16> &slots) {
   auto sequence = uint64_t(slots.pointer<const int32_t>(RowSequence)[row]);
   auto *table = slots.pointer<const int32_t>(BlockTable) + sequence * K::max_blocks;
   uint64_t visible = K::window && position >= K::window ? position + 1 - K::window : 0;
-  uint64_t span = (position + 1 - visible + clusterBlocks - 1) / clusterBlocks;
+  uint64_t span = (position + 1 - visible + splits - 1) / splits;
   uint64_t begin = visible + split * span;
   uint64_t end = begin + span < position + 1 ? begin + span : position + 1;
   uint32_t warp = threadIdx.x / warpThreads, lane = threadIdx.x % lanes;
@@ -218,17 +220,16 @@ inline void attentionSplit(const Slots<16> &slots) {
   synchroniseCluster();
   float *y = slots.pointer<float>(Y) +
              (uint64_t(row) * K::query_heads + firstHead) * K::value_width;
-  for (uint32_t i = split * K::threads + threadIdx.x; i < results;
-       i += clusterBlocks * K::threads) {
+  for (uint32_t i = split * K::threads + threadIdx.x; i < results; i += splits * K::threads) {
     uint32_t h = i / K::value_width, e = i % K::value_width;
-    float most = -INFINITY, all = 0, sum = 0, each[clusterBlocks];
+    float most = -INFINITY, all = 0, sum = 0, each[splits];
 #pragma unroll
-    for (uint32_t b = 0; b < clusterBlocks; ++b) {
+    for (uint32_t b = 0; b < splits; ++b) {
       each[b] = readShared(&blockHighest[h], b);
       most = fmaxf(most, each[b]);
     }
 #pragma unroll
-    for (uint32_t b = 0; b < clusterBlocks; ++b) {
+    for (uint32_t b = 0; b < splits; ++b) {
       float weight = weightOf(each[b], most);
       all = fmaf(readShared(&blockTotal[h], b), weight, all);
       sum = fmaf(readShared(&blockSums[h][e], b), weight, sum);

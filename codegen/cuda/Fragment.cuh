@@ -31,10 +31,12 @@ inline uint32_t wordAtEven(const uint8_t *from) {
 
 /// The type's fragments. `block` is that of group `group`, 32 columns each, numbered within the
 /// block. Lane t of four has columns firstRun(t) to + 3 and secondRun(t) to + 3, in that order.
+/// Blocks of one group have `scale`; of eight, scales2 gives those of groups 2t and 2t + 1.
 template <class T> struct Fragment;
 
 template <> struct Fragment<BF16> {
   static constexpr uint32_t scales = 0;
+  static constexpr bool hasOffset = false;
   static uint32_t firstRun(uint32_t t) { return 8 * t; }
   static uint32_t secondRun(uint32_t t) { return 8 * t + 4; }
   static void load(const uint8_t *group, uint32_t, uint32_t t, uint32_t (&pairs)[4]) {
@@ -57,7 +59,7 @@ template <> struct Fragment<Q8_0> : ByteFragment<1, 0, true, false> {
     runs[0] = wordAtEven(block + 2 + 4 * t);
     runs[1] = wordAtEven(block + 18 + 4 * t);
   }
-  static FragmentScale<1> scale(const uint8_t *block, uint32_t) { return {{halfAt(block)}, {}}; }
+  static FragmentScale<1> scale(const uint8_t *block) { return {{halfAt(block)}, {}}; }
 };
 
 constexpr uint32_t lowNibbles = 0x0F0F0F0F;
@@ -74,7 +76,7 @@ template <> struct Fragment<Q4_0> : ByteFragment<1, 8, false, false> {
     runs[0] = nibbles & lowNibbles;
     runs[1] = nibbles >> 4 & lowNibbles;
   }
-  static FragmentScale<1> scale(const uint8_t *block, uint32_t) { return {{halfAt(block)}, {}}; }
+  static FragmentScale<1> scale(const uint8_t *block) { return {{halfAt(block)}, {}}; }
 };
 
 template <> struct Fragment<Q4_1> : ByteFragment<1, 0, false, true> {
@@ -83,7 +85,7 @@ template <> struct Fragment<Q4_1> : ByteFragment<1, 0, false, true> {
     runs[0] = nibbles & lowNibbles;
     runs[1] = nibbles >> 4 & lowNibbles;
   }
-  static FragmentScale<1> scale(const uint8_t *block, uint32_t) {
+  static FragmentScale<1> scale(const uint8_t *block) {
     return {{halfAt(block)}, {halfAt(block + 2)}};
   }
 };
@@ -94,7 +96,7 @@ template <> struct Fragment<Q5_0> : ByteFragment<1, 16, false, false> {
     runs[0] = (nibbles & lowNibbles) | fifthBits(high);
     runs[1] = (nibbles >> 4 & lowNibbles) | fifthBits(high >> 16);
   }
-  static FragmentScale<1> scale(const uint8_t *block, uint32_t) { return {{halfAt(block)}, {}}; }
+  static FragmentScale<1> scale(const uint8_t *block) { return {{halfAt(block)}, {}}; }
 };
 
 template <> struct Fragment<Q5_1> : ByteFragment<1, 0, false, true> {
@@ -103,23 +105,31 @@ template <> struct Fragment<Q5_1> : ByteFragment<1, 0, false, true> {
     runs[0] = (nibbles & lowNibbles) | fifthBits(high);
     runs[1] = (nibbles >> 4 & lowNibbles) | fifthBits(high >> 16);
   }
-  static FragmentScale<1> scale(const uint8_t *block, uint32_t) {
+  static FragmentScale<1> scale(const uint8_t *block) {
     return {{halfAt(block)}, {halfAt(block + 2)}};
   }
 };
 
-/// Scale and offset of group `group` of Q4_K and Q5_K, whose blocks begin alike.
-inline FragmentScale<1> scaleOfGroup(const uint8_t *block, uint32_t group) {
-  uint32_t low = wordAt(block + 4), middle = wordAt(block + 8), high = wordAt(block + 12);
-  uint32_t shift = 8 * (group & 3), scale, minimum;
-  if (group < 4) {
-    scale = low >> shift & 63;
-    minimum = middle >> shift & 63;
-  } else {
-    scale = (high >> shift & 15) | (low >> shift >> 2 & 48);
-    minimum = (high >> shift >> 4 & 15) | (middle >> shift >> 2 & 48);
+/// Byte `i` of `bytes`.
+inline float byteOf(uint32_t bytes, uint32_t i) { return float(bytes >> 8 * i & 0xFF); }
+
+/// Of groups 2t and 2t + 1 of Q4_K and Q5_K, whose blocks begin alike.
+inline void scalesOfPair(const uint8_t *block, uint32_t t, FragmentScale<1> (&to)[2]) {
+  // Six bits each: of groups 0 to 3 the low ones of a byte; of others four bits there, and two more
+  // at the top of the former's.
+  auto pair = [&](uint32_t first) {
+    return uint32_t(*reinterpret_cast<const uint16_t *>(block + first + 2 * (t % 2)));
+  };
+  uint32_t low = pair(4), middle = pair(8), high = pair(12);
+  uint32_t scales = low & 0x3F3F, minima = middle & 0x3F3F;
+  if (t >= 2) {
+    scales = (high & 0x0F0F) | (low >> 2 & 0x3030);
+    minima = (high >> 4 & 0x0F0F) | (middle >> 2 & 0x3030);
   }
-  return {{halfAt(block) * float(scale)}, {-halfAt(block + 2) * float(minimum)}};
+  float scale = halfAt(block), minimum = -halfAt(block + 2);
+#pragma unroll
+  for (uint32_t i = 0; i < 2; ++i)
+    to[i] = {{scale * byteOf(scales, i)}, {minimum * byteOf(minima, i)}};
 }
 
 template <> struct Fragment<Q4_K> : ByteFragment<1, 0, false, true> {
@@ -129,8 +139,8 @@ template <> struct Fragment<Q4_K> : ByteFragment<1, 0, false, true> {
     runs[0] = wordAt(nibbles) >> shift & lowNibbles;
     runs[1] = wordAt(nibbles + 16) >> shift & lowNibbles;
   }
-  static FragmentScale<1> scale(const uint8_t *block, uint32_t group) {
-    return scaleOfGroup(block, group);
+  static void scales2(const uint8_t *block, uint32_t t, FragmentScale<1> (&to)[2]) {
+    scalesOfPair(block, t, to);
   }
 };
 
@@ -144,8 +154,8 @@ template <> struct Fragment<Q5_K> : ByteFragment<1, 0, false, true> {
     runs[0] = join(wordAt(nibbles), wordAt(high));
     runs[1] = join(wordAt(nibbles + 16), wordAt(high + 16));
   }
-  static FragmentScale<1> scale(const uint8_t *block, uint32_t group) {
-    return scaleOfGroup(block, group);
+  static void scales2(const uint8_t *block, uint32_t t, FragmentScale<1> (&to)[2]) {
+    scalesOfPair(block, t, to);
   }
 };
 
@@ -161,10 +171,12 @@ template <> struct Fragment<Q6_K> : ByteFragment<2, 32, false, false> {
     runs[0] = join(low, high);
     runs[1] = join(low + 16, high + 16);
   }
-  static FragmentScale<2> scale(const uint8_t *block, uint32_t group) {
-    float d = halfAt(block + 208);
-    uint32_t both = *reinterpret_cast<const uint16_t *>(block + 192 + 2 * group);
-    return {{d * float(int8_t(both)), d * float(int8_t(both >> 8))}, {}};
+  static void scales2(const uint8_t *block, uint32_t t, FragmentScale<2> (&to)[2]) {
+    float scale = halfAt(block + 208);
+    uint32_t bytes = wordAtEven(block + 192 + 4 * t);
+#pragma unroll
+    for (uint32_t i = 0; i < 4; ++i)
+      to[i / 2].scale[i % 2] = scale * float(int8_t(bytes >> 8 * i));
   }
 };
 

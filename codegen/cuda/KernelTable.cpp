@@ -58,12 +58,15 @@ LaunchShape attention(const Launch &launch) {
   if (launch.rows > matvecRows ||
       !hasAttentionSplit(launch.constant("key_width"), launch.constant("value_width")))
     return {.gridX = launch.rows, .gridY = queryHeads, .threads = 128};
-  uint32_t splits = launch.target.features.clusters ? clusterBlocks : 1;
+  uint64_t rows = std::bit_ceil(launch.rows),
+           blocks = queryHeads / attentionHeads(queryHeads / kvHeads);
+  uint32_t splits = attentionSplits(rows * blocks, launch.target.multiprocessors,
+                                    launch.target.features.clusters);
   return {.gridX = launch.rows,
-          .gridY = queryHeads / attentionHeads(queryHeads / kvHeads) * splits,
+          .gridY = blocks * splits,
           .clusterY = splits,
           .threads = 256,
-          .rows = uint32_t(std::bit_ceil(launch.rows))};
+          .rows = uint32_t(rows)};
 }
 
 /// Four elements a thread.

@@ -63,10 +63,11 @@ constexpr StreamShape streamShape(StreamedType type, uint64_t columns, uint64_t 
                                   uint64_t rows, uint32_t multiprocessors, uint32_t mostShared) {
   constexpr auto divide = [](uint64_t a, uint64_t b) { return uint32_t((a + b - 1) / b); };
   StreamShape shape{};
-  // Whole lines of a plain type; of others a few hundred bytes, since neighbours share pieces.
-  shape.columns = type.blockElements == 1 ? 64 : type.blockBytes == 34 ? 128 : 256;
+  // Whole lines of a plain type. Of others, 256 columns of all but Q6_K are whole pieces.
+  shape.columns = type.blockElements == 1 ? 64 : 256;
   uint32_t bytes = shape.columns / type.blockElements * type.blockBytes;
-  bool isAligned = type.blockElements == 1 || type.blockBytes % StreamShape::pieceBytes == 0;
+  uint64_t rowBytes = columns / type.blockElements * type.blockBytes;
+  bool isAligned = bytes % StreamShape::pieceBytes == 0 && rowBytes % StreamShape::pieceBytes == 0;
   shape.pieces = divide(bytes + (isAligned ? 0 : 14), StreamShape::pieceBytes);
   // Plain types are swizzled; of others eight rows begin in different banks.
   shape.pitch =
@@ -77,7 +78,7 @@ constexpr StreamShape streamShape(StreamedType type, uint64_t columns, uint64_t 
     return divide(divide(tiles, panel), 2 * multiprocessors) * panel;
   };
   // Activations are kept, as the matrix units take them, where half the room holds them.
-  uint64_t operand = rows * (type.blockElements == 1 ? columns * 4 : columns * 2 + columns / 8);
+  uint64_t operand = rows * (type.blockElements == 1 ? columns * 4 : columns * 2 + columns / 4);
   shape.residentBytes = operand <= room / 2 ? uint32_t(operand) : 0;
   // A wider panel reads activations less often.
   for (uint32_t panel = 1; panel <= 3; ++panel) {

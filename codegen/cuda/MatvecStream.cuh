@@ -51,12 +51,14 @@ public:
     for (uint32_t stage = 0; stage + 1 < shape.stages; ++stage)
       bring(stage);
     awaitPredecessor();
-    Activations next;
+    Activations next[ahead];
     float square = 0;
     if constexpr (isResident)
       makeResident();
     else
-      load(next, 0, 0);
+#pragma unroll
+      for (uint32_t i = 0; i < ahead; ++i)
+        load(next[i], i);
     uint32_t stage = 0;
 #pragma unroll 1
     for (uint32_t panel = blockIdx.x; panel < panels; panel += gridDim.x) {
@@ -92,11 +94,19 @@ private:
   /// Runs of a warp: it has every eighth of a row.
   static constexpr uint32_t turns = (columns + warps * shape.columns - 1) / (warps * shape.columns);
   static constexpr bool isEven = columns % (warps * shape.columns) == 0;
-  static constexpr bool isAligned = T::blockElements == 1 || T::blockBytes % 16 == 0;
-  static constexpr uint32_t copies = outputs * shape.pieces; ///< Of a stage.
-  static constexpr uint32_t perLane = (copies + warpThreads - 1) / warpThreads;
+  /// Whether every run begins at a piece.
+  static constexpr bool isAligned =
+      runBytes % 16 == 0 && columns / T::blockElements * T::blockBytes % 16 == 0;
+  /// Eight lanes copy a weight row's run, a line of 128 bytes together, so that a lane has four
+  /// rows of a tile; a single last piece is brought by one lane for each row.
+  static constexpr bool hasTail = shape.pieces % 8 == 1;
+  static constexpr uint32_t laneRows = 4 * tiles, tails = hasTail ? tiles : 0;
+  static constexpr uint32_t perRow = hasTail ? shape.pieces / 8 : (shape.pieces + 7) / 8;
   static constexpr uint32_t groups = shape.columns / 32; ///< Of a run.
-  static constexpr uint32_t atOnce = groups < 2 ? groups : 2;
+  static constexpr uint32_t atOnce = 2,
+                            steps = groups / atOnce; ///< Groups of a step, steps of a run.
+  /// Steps whose activations are on their way, as registers allow.
+  static constexpr uint32_t ahead = IsNormed ? 1 : 2;
   static constexpr bool isWhole = Fragment<T>::scales > 0;
   static constexpr uint32_t scales = isWhole ? Fragment<T>::scales : 1; ///< Of 32 columns.
   static constexpr bool isPacked = K::rows <= 4, isResident = shape.residentBytes > 0;
@@ -116,27 +126,25 @@ private:
     return row * shape.pitch + piece * shape.pieceBytes;
   }
 
-  /// The warp's first run of weight row `i` of a panel; nullptr past the last.
-  const uint8_t *runOf(uint32_t panel, uint32_t i) const {
-    uint32_t pair = panel * panelPairs + i / shape.tileOutputs * shape.tilePairs + i % 8;
-    const uint8_t *row =
-        panel < panels && pair < Pairs ? rowOf_(pair, i % shape.tileOutputs / 8) : nullptr;
+  /// The warp's first run of a pair of a panel's tile; nullptr past the last.
+  const uint8_t *runOf(uint32_t panel, uint32_t tile, uint32_t pair, uint32_t side) const {
+    pair += panel * panelPairs + tile * shape.tilePairs;
+    const uint8_t *row = panel < panels && pair < Pairs ? rowOf_(pair, side) : nullptr;
     return row ? row + warp() * runBytes : nullptr;
   }
   static uint32_t misalignment(const uint8_t *place) { return uint32_t(uint64_t(place)) & 15; }
 
-  /// What the lane copies of the source's panel. A piece begins at a multiple of 16, so the low
-  /// bits tell how many bytes of the row's first are a neighbour's.
   void openPanel() {
 #pragma unroll
-    for (uint32_t i = 0; i < perLane; ++i) {
-      uint32_t copy = i * warpThreads + lane();
-      const uint8_t *run = copy < copies ? runOf(source_.panel, copy / shape.pieces) : nullptr;
-      source_.pieces[i] = run ? run + copy % shape.pieces * 16 : nullptr;
-    }
+    for (uint32_t i = 0; i < laneRows; ++i)
+      source_.rows[i] = runOf(source_.panel, i / 4, i % 2 * 4 + lane() / 8, i / 2 % 2);
+#pragma unroll
+    for (uint32_t i = 0; i < tails; ++i)
+      source_.tails[i] = lane() < 16 ? runOf(source_.panel, i, lane() % 8, lane() / 8) : nullptr;
   }
 
-  /// The next run's weights into a stage.
+  /// The next run's weights into a stage. A piece begins at a multiple of 16, so the first may
+  /// begin with bytes of a neighbour.
   void bring(uint32_t stage) {
     uint32_t first = firstColumn(source_.turn);
     if (source_.panel < panels && (isEven || first < columns)) {
@@ -144,15 +152,23 @@ private:
       if (!isEven && columns - first < shape.columns)
         bytes = (columns - first) / T::blockElements * T::blockBytes;
       uint8_t *to = ring_ + stage * shape.stageBytes;
+      auto copy = [&](const uint8_t *run, uint32_t row, uint32_t piece, bool isPiece) {
+        uint32_t extra = isAligned ? 0 : misalignment(run);
+        run += uint64_t(source_.turn) * (warps * runBytes) - extra + piece * 16;
+        if (isPiece && ((isAligned && isEven) || piece * 16 < extra + bytes))
+          copyPiece(to + place(row, piece), run);
+      };
 #pragma unroll
-      for (uint32_t i = 0; i < perLane; ++i) {
-        uint32_t copy = i * warpThreads + lane(), piece = copy % shape.pieces;
-        const uint8_t *from = source_.pieces[i];
-        uint32_t extra = isAligned ? 0 : misalignment(from);
-        if (from && (isAligned && isEven ? true : piece * 16 < extra + bytes))
-          copyPiece(to + place(copy / shape.pieces, piece),
-                    from - extra + uint64_t(source_.turn) * (warps * runBytes));
-      }
+      for (uint32_t i = 0; i < laneRows; ++i)
+        if (const uint8_t *run = source_.rows[i])
+#pragma unroll
+          for (uint32_t j = 0; j < perRow; ++j)
+            copy(run, i * 4 + lane() / 8, j * 8 + lane() % 8,
+                 j * 8 + 7 < shape.pieces || j * 8 + lane() % 8 < shape.pieces);
+#pragma unroll
+      for (uint32_t i = 0; i < tails; ++i)
+        if (const uint8_t *run = source_.tails[i])
+          copy(run, i * 16 + lane(), shape.pieces - 1, true);
     }
     endCopies();
     if (++source_.turn == turns) {
@@ -167,8 +183,9 @@ private:
     float4 values[atOnce][2], gains[IsNormed ? atOnce : 1][2];
   };
 
-  /// Those from group `first` of run `turn` on.
-  void load(Activations &to, uint32_t turn, uint32_t first) const {
+  /// Those of step `step`, modulo their number.
+  void load(Activations &to, uint32_t step) const {
+    uint32_t turn = step / steps % turns, first = step % steps * atOnce;
 #pragma unroll
     for (uint32_t i = 0; i < 2 * atOnce; ++i) {
       uint32_t column = firstColumn(turn) + (first + i / 2) * 32;
@@ -209,7 +226,7 @@ private:
            group * K::rows * Operand::rowBytes;
   }
   static float *scalesOf(uint32_t group) {
-    return reinterpret_cast<float *>(operandsOf(columns / 32)) + group * K::rows;
+    return reinterpret_cast<float *>(operandsOf(columns / 32)) + group * K::rows * 2;
   }
 
   /// Of the warp's own columns; four columns a lane at a time, and their loads together.
@@ -248,7 +265,7 @@ private:
           bool isInside = column < columns;
           uint32_t group = isInside ? column / 32 : columns / 32 - 1;
           Operand::store(values[i], column % 32 / 4, operandsOf(group) + row * Operand::rowBytes,
-                         scalesOf(group) + row, isInside);
+                         scalesOf(group) + 2 * row, isInside);
         }
       }
       if constexpr (IsNormed) {
@@ -260,20 +277,22 @@ private:
     __syncwarp();
   }
 
-  /// Of a run that is in `stage`; `next` has its first activations, and those of the next at the
-  /// end.
-  void multiplyRun(const uint8_t *stage, uint32_t turn, Activations &next, float (&sums)[tiles][4],
-                   float &square) const {
+  /// Of a run that is in `stage`; `next` has the activations of its first steps, and at the end of
+  /// those that follow.
+  void multiplyRun(const uint8_t *stage, uint32_t turn, Activations (&next)[ahead],
+                   float (&sums)[tiles][4], float &square) const {
     Scales scales;
     if constexpr (isShared)
       findScales(stage, scales);
-#pragma unroll 1
+#pragma unroll(isResident ? steps : 1)
     for (uint32_t first = 0; first < groups; first += atOnce) {
       Activations now;
       if constexpr (!isResident) {
-        now = next;
-        bool isLast = first + atOnce >= groups;
-        load(next, !isLast ? turn : turn + 1 < turns ? turn + 1 : 0, isLast ? 0 : first + atOnce);
+        now = next[0];
+#pragma unroll
+        for (uint32_t i = 1; i < ahead; ++i)
+          next[i - 1] = next[i];
+        load(next[ahead - 1], turn * steps + first / atOnce + ahead);
       }
 #pragma unroll
       for (uint32_t i = 0; i < atOnce; ++i) {
@@ -310,16 +329,15 @@ private:
   };
   void findScales(const uint8_t *stage, Scales &to) const {
 #pragma unroll
-    for (uint32_t i = 0; i < 4 * tiles; ++i)
-      to.of[i / 4][i / 2 % 2][i % 2] =
-          Fragment<T>::scale(rowOfStage(stage, i / 4, i / 2 % 2, 0), lane() % 4 * 2 + i % 2);
+    for (uint32_t i = 0; i < 2 * tiles; ++i)
+      Fragment<T>::scales2(rowOfStage(stage, i / 2, i % 2, 0), lane() % 4, to.of[i / 2][i % 2]);
   }
 
   /// Those of group `first` + `i`, `first` even.
   static FragmentScale<scales> scaleOf(const Scales &shared, const uint8_t *row, uint32_t tile,
                                        uint32_t side, uint32_t first, uint32_t i) {
     if constexpr (!isShared) {
-      return Fragment<T>::scale(row, 0);
+      return Fragment<T>::scale(row);
     } else {
       FragmentScale<scales> result;
       uint32_t from = (lane() & ~3u) | first / 2;
@@ -377,17 +395,11 @@ private:
                      const Scales &shared, float (&sums)[tiles][4]) const {
     using Of = Fragment<T>;
     constexpr uint32_t perBlock = T::blockElements / 32;
-    // The activations' own sums: times the bias to be taken off, or for the offset.
-    WholeSums<isPacked> own[scales];
-    float offsets[Operand::results] = {};
-    if constexpr (Of::bias > 0 || Of::hasOffset) {
-      constexpr uint32_t each = 0x01010101u * (Of::hasOffset ? 1 : Of::bias);
+    WholeSums<isPacked> own[scales]; // the activations' own sums, times the bias
+    if constexpr (Of::bias > 0) {
+      constexpr uint32_t each = 0x01010101u * Of::bias;
       addWhole(own, {each, each, each, each}, x);
     }
-    if constexpr (Of::hasOffset)
-#pragma unroll
-      for (uint32_t r = 0; r < Operand::results; ++r)
-        offsets[r] = own[0].value(0, r) * x.scales[r];
 #pragma unroll
     for (uint32_t tile = 0; tile < tiles; ++tile) {
       const uint8_t *rows[2];
@@ -415,7 +427,7 @@ private:
             value = fmaf(by.scale[half], products[half].value(side, r), value);
           sum = fmaf(value, x.scales[r], sum);
           if constexpr (Of::hasOffset)
-            sum = fmaf(by.offset[0], offsets[r], sum);
+            sum = fmaf(by.offset[0], x.sums[r], sum);
         }
       }
     }
@@ -426,7 +438,8 @@ private:
     if constexpr (T::blockElements > 1)
 #pragma unroll
       for (uint32_t i = 0; i < 2 * tiles; ++i)
-        begins_[i / 2][i % 2] = isAligned ? 0 : misalignment(runOf(panel, i * 8 + lane() / 4));
+        begins_[i / 2][i % 2] =
+            isAligned ? 0 : misalignment(runOf(panel, i / 2, lane() / 4, i % 2));
   }
 
   static constexpr uint32_t parts = (outputs + 1) * K::rows; ///< Of a warp; the last are squares.
@@ -483,11 +496,10 @@ private:
     finish(global, row, first, second, meanSquare);
   }
 
-  /// Of what is copied next: its panel, the run's number, and the lane's pieces of each row's
-  /// first.
+  /// Of what is copied next: its panel, the run's number, and the first runs of the lane's rows.
   struct Source {
     uint32_t panel, turn = 0;
-    const uint8_t *pieces[perLane];
+    const uint8_t *rows[laneRows], *tails[tails > 0 ? tails : 1];
   } source_;
   uint8_t *ring_;
   const float *x_, *gain_;

@@ -84,7 +84,7 @@ inline void multiplyBytes(int32_t (&sum)[4], const uint32_t (&a)[4], const uint3
 /// The operand for weights of type T.
 template <class T, bool IsPacked> class StreamOperand {
 public:
-  static constexpr bool isWhole = Fragment<T>::scales > 0;
+  static constexpr bool isWhole = Fragment<T>::scales > 0, hasSums = Fragment<T>::hasOffset;
   static constexpr uint32_t parts = IsPacked ? 1 : 2;   ///< That the lane holds.
   static constexpr uint32_t results = IsPacked ? 1 : 2; ///< Of a weight row, in a lane.
   static constexpr uint32_t runWords = isWhole ? 1 : 2; ///< A part of four columns.
@@ -110,6 +110,14 @@ public:
 #pragma unroll
       for (uint32_t i = 0; i < results; ++i) // from a lane that holds columns of the row
         scales[i] = __shfl_sync(everyLane, whole.scale, resultRow(lane, i) * (IsPacked ? 8 : 4));
+      if constexpr (hasSums) {
+        float sum = sumOf(first) + sumOf(second);
+        sum += __shfl_xor_sync(everyLane, sum, 1);
+        sum += __shfl_xor_sync(everyLane, sum, 2);
+#pragma unroll
+        for (uint32_t i = 0; i < results; ++i)
+          sums[i] = __shfl_sync(everyLane, sum, resultRow(lane, i) * (IsPacked ? 8 : 4));
+      }
     } else {
       splitRun(first, both[0][0], both[1][0]);
       splitRun(second, both[0][1], both[1][1]);
@@ -126,7 +134,7 @@ public:
     }
   }
 
-  /// Reads what `store` left of 32 columns of rows 0 to `rows`.
+  /// Reads what `store` left of 32 columns of rows 0 to `rows`; `rowScales` has two numbers a row.
   StreamOperand(const uint8_t *operands, const float *rowScales, uint32_t rows) {
     uint32_t lane = threadIdx.x % warpThreads;
     if (row(lane) < rows) {
@@ -142,7 +150,11 @@ public:
     if constexpr (isWhole)
 #pragma unroll
       for (uint32_t i = 0; i < results; ++i)
-        scales[i] = resultRow(lane, i) < rows ? rowScales[resultRow(lane, i)] : 0;
+        if (uint32_t result = resultRow(lane, i); result < rows) {
+          scales[i] = rowScales[2 * result];
+          if constexpr (hasSums)
+            sums[i] = rowScales[2 * result + 1];
+        }
   }
 
   /// Leaves run `j` of eight of a row's 32 columns, unless it is outside; eight lanes hold one
@@ -160,7 +172,15 @@ public:
       WholeScale whole(most);
       whole.split(values, high[0], low[0]);
       if (isInside && j == 0)
-        *rowScale = whole.scale;
+        rowScale[0] = whole.scale;
+      if constexpr (hasSums) {
+        float sum = sumOf(values);
+#pragma unroll
+        for (uint32_t offset = 1; offset < 8; offset *= 2)
+          sum += __shfl_xor_sync(everyLane, sum, offset);
+        if (isInside && j == 0)
+          rowScale[1] = sum;
+      }
     } else {
       splitRun(values, high, low);
     }
@@ -176,8 +196,11 @@ public:
 
   uint32_t words[parts][partWords] = {};
   float scales[results] = {}; ///< Of the result rows.
+  float sums[results] = {};   ///< Of their 32 activations, for weights that have offsets.
 
 private:
+  static float sumOf(const float4 &values) { return (values.x + values.y) + (values.z + values.w); }
+
   static void splitRun(const float4 &values, uint32_t (&high)[runWords],
                        uint32_t (&low)[runWords]) {
     if constexpr (!isWhole) {

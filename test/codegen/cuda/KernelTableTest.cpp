@@ -81,10 +81,13 @@ TEST(CudaKernelTable, StreamsFitTheirMultiprocessor) {
 }
 
 TEST(CudaKernelTable, FewRowsShareOutTheirTokens) {
+  LaunchShape one = shapeOf("attention.f16.f16", 1);
+  EXPECT_EQ(one.gridY, 32u); // 4 KV heads, 8 blocks each
+  EXPECT_EQ(one.clusterY, 8u);
   LaunchShape few = shapeOf("attention.f16.f16", 5);
   EXPECT_EQ(few.gridX, 5u);
-  EXPECT_EQ(few.gridY, 32u); // 4 KV heads, 8 blocks each
-  EXPECT_EQ(few.clusterY, 8u);
+  EXPECT_EQ(few.gridY, 16u); // 8 rows of 4 heads fill 132 multiprocessors with 4 blocks each
+  EXPECT_EQ(few.clusterY, 4u);
   EXPECT_EQ(few.rows, 8u);
   LaunchShape alone = launchShape("attention.f16.f16", 5, sampleConstant, cudaSm80);
   EXPECT_EQ(alone.gridY, 4u); // no clusters
