@@ -37,6 +37,9 @@ mlir::Type elementTypeFor(mlir::MLIRContext *context, const WeightType &type);
 /// blocks.
 std::optional<int64_t> weightBytes(mlir::RankedTensorType type);
 
+/// Bytes that a tensor of numbers takes in the arena, a multiple of 64; its shape is static.
+int64_t bufferBytes(mlir::RankedTensorType type);
+
 /// The layer that `op` reads of a table of layers, where it reads one.
 std::optional<int64_t> tableLayer(mlir::Operation *op);
 

@@ -22,7 +22,8 @@ def Strata_InvokeOp : Strata_ComputeOp<"invoke", [
   let description = [{
     `slots` lists the kernel's arguments in its signature's order; a buffer slot numbers the operands
     followed by the results. `tied[r]` is the operand whose memory result r reuses, or -1. `carries` marks
-    the op whose result 0 is the residual, which lives at offset 0 of the arena. On a GPU, `grid` is the
+    the op whose result 0 is the residual, which lives at offset 0 of the arena, and `logits` the one whose
+    result 0 the host reads; a result behind it is a workspace, and dies at once. On a GPU, `grid` is the
     blocks of its launch, in x and y: enough for the bucket's most rows.
 
     ```mlir

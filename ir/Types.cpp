@@ -80,6 +80,10 @@ std::optional<int64_t> weightBytes(RankedTensorType type) {
   return static_cast<int64_t>(*bytes);
 }
 
+int64_t bufferBytes(RankedTensorType type) {
+  return alignUp(type.getNumElements() * (type.getElementTypeBitWidth() / 8), int64_t{64});
+}
+
 RankedTensorType activationType(MLIRContext *context, int64_t rows, int64_t width,
                                 StringRef space) {
   return RankedTensorType::get({rows, width}, Float32Type::get(context),

@@ -16,8 +16,6 @@ namespace {
 
 using namespace ir;
 
-constexpr uint64_t bufferAlignment = 64;
-
 struct Lifetime {
   std::string name;
   int64_t lower = INT64_MAX;
@@ -46,7 +44,7 @@ public:
         classes.insert(result);
         if (tied >= 0)
           classes.unionSets(op.getInputs()[tied], result);
-        if (op.getCarries())
+        if (op.getCarries() && result == op.getOutputs().front())
           residual(result);
       }
       ops.push_back(op);
@@ -74,11 +72,7 @@ private:
     if (isNew)
       buffers.push_back({name.str()});
     Lifetime &lifetime = buffers[entry->second];
-    auto type = cast<RankedTensorType>(value.getType());
-    lifetime.bytes = std::max(
-        lifetime.bytes,
-        static_cast<int64_t>(alignUp(static_cast<uint64_t>(type.getNumElements()) * sizeof(float),
-                                     bufferAlignment)));
+    lifetime.bytes = std::max(lifetime.bytes, bufferBytes(cast<RankedTensorType>(value.getType())));
     return entry->second;
   }
 
@@ -93,7 +87,8 @@ private:
       for (Value result : invocation.getOutputs()) {
         Lifetime &lifetime = buffers[bufferFor(result, invocation.getLabel())];
         lifetime.touch(position);
-        if (invocation.getLogits()) // the host reads them after the launch
+        if (invocation.getLogits() &&
+            result == invocation.getOutputs().front()) // the host reads them after the launch
           lifetime.upper = commands;
       }
     }

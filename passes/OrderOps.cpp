@@ -36,9 +36,8 @@ private:
   size_t bufferOf(Value value) {
     auto [entry, isNew] = buffers.try_emplace(value, problem.buffers.size());
     if (isNew) {
-      auto type = cast<RankedTensorType>(value.getType());
       problem.buffers.push_back(
-          {{}, static_cast<int64_t>(alignUp(type.getNumElements() * 4, 64)), false, false});
+          {{}, bufferBytes(cast<RankedTensorType>(value.getType())), false, false});
       // Made elsewhere (the residual, carried rows): there before and, being updated in place,
       // after.
       if (!number.contains(value.getDefiningOp()))
@@ -69,10 +68,11 @@ private:
             problem.before[index].push_back(reader);
         readers[buffer].clear();
         writer[buffer] = index;
-        if (op.getCarries() || op.getLogits() || usedOutside(result))
+        bool isFirst = result == op.getOutputs().front(); // workspaces stand behind it
+        if ((isFirst && (op.getCarries() || op.getLogits())) || usedOutside(result))
           problem.buffers[buffer].aliveAfter = true;
         // What takes offset 0 of the arena waits until the old residual has been read.
-        if (op.getCarries())
+        if (isFirst && op.getCarries())
           for (size_t earlier = 0; earlier < index; ++earlier)
             problem.before[index].push_back(earlier);
       }

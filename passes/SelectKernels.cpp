@@ -53,8 +53,11 @@ private:
   void numberUses(Block &block);
   LogicalResult lower(Operation *op);
   /// Ties the selection's memory, then invokes it under the name of `op`, where `at` stands.
-  /// `result` is the tensor value that it stands for.
+  /// `result` is the tensor value that it stands for; null where only the next selection reads it.
   LogicalResult emit(Operation *op, Operation *at, const Selection &selection, Value result);
+  /// Selections that run one after the other; the last makes `result`.
+  LogicalResult emitAll(Operation *op, Operation *at, ArrayRef<Selection> before,
+                        const Selection &last, Value result);
   Value invoke(Operation *op, const Selection &selection, ArrayRef<Value> inputs, int64_t tied,
                bool carries, bool &failedSlots);
 
@@ -77,7 +80,7 @@ private:
   std::string unit;
   DenseMap<Value, Value> &renamed; // tensor values of compute ops to those of invocations
 
-  Value residual, leaves;
+  Value residual, leaves, made; // `made` by the last selection
   SmallVector<Fusion, 0> fusions;
   DenseMap<Operation *, const Fusion *> fusionOf;
   DenseMap<Operation *, int64_t> position; // where an op runs, as part of its fusion if it has one
@@ -125,7 +128,8 @@ LogicalResult BlockLowering::run(Block &block, Value residualIn, Value leavesOut
     const Fusion *fusion = fusionOf.lookup(&op);
     if (isa<YieldOp, LayerOp>(op) || (fusion && fusion->ops.back() != &op))
       continue;
-    if (failed(fusion ? emit(fusion->ops.front(), &op, fusion->selection, fusion->result)
+    if (failed(fusion ? emitAll(fusion->ops.front(), &op, fusion->before, fusion->selection,
+                                fusion->result)
                       : lower(&op)))
       return failure();
   }
@@ -151,10 +155,16 @@ LogicalResult BlockLowering::lower(Operation *op) {
   auto selections = selectKernels(op, contextOf(op));
   if (failed(selections))
     return failure();
-  for (const Selection &selection : *selections)
-    if (failed(emit(op, op, selection, op->getNumResults() ? op->getResult(0) : Value())))
+  return emitAll(op, op, ArrayRef(*selections).drop_back(), selections->back(),
+                 op->getNumResults() ? op->getResult(0) : Value());
+}
+
+LogicalResult BlockLowering::emitAll(Operation *op, Operation *at, ArrayRef<Selection> before,
+                                     const Selection &last, Value result) {
+  for (const Selection &selection : before)
+    if (failed(emit(op, at, selection, {})))
       return failure();
-  return success();
+  return emit(op, at, last, result);
 }
 
 LogicalResult BlockLowering::emit(Operation *op, Operation *at, const Selection &selection,
@@ -162,7 +172,7 @@ LogicalResult BlockLowering::emit(Operation *op, Operation *at, const Selection 
   bool failedSlots = false;
   SmallVector<Value> inputs;
   for (Value input : selection.inputs)
-    inputs.push_back(renamed.lookup(input));
+    inputs.push_back(input ? renamed.lookup(input) : made);
 
   int64_t tied = -1;
   if (selection.inPlace >= 0) {
@@ -178,8 +188,8 @@ LogicalResult BlockLowering::emit(Operation *op, Operation *at, const Selection 
     // The residual's memory first, so that what leaves a layer need not be moved.
     for (bool wantResidual : {true, false})
       for (auto [index, input] : llvm::enumerate(selection.inputs))
-        if (tied < 0 && diesAt(input, at) && atOffsetZero.contains(input) == wantResidual &&
-            (wantResidual || result != leaves))
+        if (tied < 0 && input && diesAt(input, at) &&
+            atOffsetZero.contains(input) == wantResidual && (wantResidual || result != leaves))
           tied = static_cast<int64_t>(index);
     if (tied >= 0 && atOffsetZero.contains(selection.inputs[tied]))
       atOffsetZero.insert(result);
@@ -195,7 +205,7 @@ LogicalResult BlockLowering::emit(Operation *op, Operation *at, const Selection 
     if (carries)
       atOffsetZero.insert(result);
   }
-  Value made = invoke(op, selection, inputs, tied, carries, failedSlots);
+  made = invoke(op, selection, inputs, tied, carries, failedSlots);
   if (result)
     renamed[result] = made;
   return failure(failedSlots);
@@ -223,6 +233,10 @@ Value BlockLowering::invoke(Operation *op, const Selection &selection, ArrayRef<
   if (selection.result) {
     results.push_back(selection.result);
     ties.push_back(tied);
+  }
+  if (selection.workspace) {
+    results.push_back(selection.workspace);
+    ties.push_back(-1);
   }
   auto invocation =
       InvokeOp::create(builder, op->getLoc(), results, kernel, inputs, *slots, selection.items,

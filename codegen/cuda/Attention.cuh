@@ -1,9 +1,9 @@
-// attention.<K>.<V> and attention_latent.<K>.<V>: causal attention of each row over its own
-// sequence's blocks. For few rows AttentionSplit.cuh.
+// attention.<K>.<V>, with .<stored> or not, and attention_latent.<K>.<V>: causal attention of each
+// row over its own sequence's blocks. For few rows AttentionSplit.cuh.
 //
 // One block is one query head of one row; its four warps take the visible tokens in turns of 32,
-// each with a running maximum and sum (online softmax), and join at the end. Bound by the bytes of K
-// and V, read once a query head.
+// each with a running maximum and sum (online softmax), and join at the end. Bound by the bytes of
+// K and V, read once a query head.
 #pragma once
 
 #include "codegen/cuda/AttentionSplit.cuh"
@@ -32,7 +32,7 @@ template <class T, uint32_t Width> inline float dotKey(const float *query, const
 }
 
 /// With `IsLatent` a key is the value followed by the key component, and so is a query head.
-template <class KeyType, class ValueType, class K, bool IsLatent>
+template <class KeyType, class ValueType, class Stored, class K, bool IsLatent>
 inline void attentionWhole(const Slots<16> &slots) {
   enum { Q, Keys, Values, Y, BlockTable, RowSequence, RowPosition };
   constexpr uint32_t warps = K::threads / warpThreads;
@@ -52,7 +52,8 @@ inline void attentionWhole(const Slots<16> &slots) {
   auto sequence = uint64_t(slots.pointer<const int32_t>(RowSequence)[row]);
   auto *table = slots.pointer<const int32_t>(BlockTable) + sequence * K::max_blocks;
   const float *q = slots.pointer<const float>(Q) + (row * K::query_heads + head) * queryWidth;
-  float *y = slots.pointer<float>(Y) + (row * K::query_heads + head) * K::value_width;
+  uint8_t *y = slots.pointer<uint8_t>(Y) +
+               (row * K::query_heads + head) * K::value_width * Stored::blockBytes;
   uint32_t lane = threadIdx.x % warpThreads, warp = threadIdx.x / warpThreads;
   for (uint32_t i = threadIdx.x; i < queryWidth; i += K::threads)
     query[i] = q[i] * real(K::scale);
@@ -69,8 +70,8 @@ inline void attentionWhole(const Slots<16> &slots) {
     if (token <= position) {
       uint64_t block = uint64_t(table[token / K::block_tokens]) * K::block_stride;
       uint64_t place = token % K::block_tokens * K::kv_heads + kvHead;
-      const uint8_t *key = slots.pointer<const uint8_t>(Keys) + block +
-                           place * K::key_width * KeyType::blockBytes;
+      const uint8_t *key =
+          slots.pointer<const uint8_t>(Keys) + block + place * K::key_width * KeyType::blockBytes;
       value = slots.pointer<const uint8_t>(Values) + block +
               place * K::value_width * ValueType::blockBytes;
       score = dotKey<KeyType, K::key_width>(query + (queryWidth - K::key_width), key);
@@ -84,8 +85,8 @@ inline void attentionWhole(const Slots<16> &slots) {
 #pragma unroll
     for (uint32_t k = 0; k < kept; ++k)
       sum[k] *= correction;
-    uint32_t tokens = position + 1 - start < warpThreads ? uint32_t(position + 1 - start)
-                                                         : warpThreads;
+    uint32_t tokens =
+        position + 1 - start < warpThreads ? uint32_t(position + 1 - start) : warpThreads;
     // Then all lanes add one token's value after the other.
     for (uint32_t t = 0; t < tokens; ++t) {
       float w = __shfl_sync(everyLane, weight, t);
@@ -122,20 +123,25 @@ inline void attentionWhole(const Slots<16> &slots) {
 #pragma unroll
     for (uint32_t w = 0; w < warps; ++w)
       value = fmaf(sums[w][i], factor[w], value);
-    y[i] = value / all;
+    storePlain(Stored{}, y + i * Stored::blockBytes, value / all);
   }
 }
 
-template <class KeyType, class ValueType, class K> inline void attention(const Slots<16> &slots) {
+template <class KeyType, class ValueType, class Stored, class K>
+inline void attention(const Slots<16> &slots) {
   if constexpr (K::rows > 0) // the launch shape's choice
-    attentionSplit<KeyType, ValueType, K>(slots);
+    attentionSplit<KeyType, ValueType, Stored, K>(slots);
   else
-    attentionWhole<KeyType, ValueType, K, false>(slots);
+    attentionWhole<KeyType, ValueType, Stored, K, false>(slots);
+}
+
+template <class KeyType, class ValueType, class K> inline void attention(const Slots<16> &slots) {
+  attention<KeyType, ValueType, F32, K>(slots);
 }
 
 template <class KeyType, class ValueType, class K>
 inline void attentionLatent(const Slots<16> &slots) {
-  attentionWhole<KeyType, ValueType, K, true>(slots);
+  attentionWhole<KeyType, ValueType, F32, K, true>(slots);
 }
 
 } // namespace strata

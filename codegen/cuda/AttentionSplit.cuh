@@ -1,12 +1,15 @@
-// attention.<K>.<V> for few rows: blocks share out the tokens of a row, and join over their cluster.
+// attention.<K>.<V> for few rows: blocks share out the tokens of a row, and join over their
+// cluster.
 //
-// A block has a span of tokens for some query heads of one KV head. Lanes split a head's width, eight
-// elements each, and warps take tokens in turns, several of them on their way at once. Warps join in
-// shared memory, blocks in each other's. Bound by the bytes of K and V, read once a KV head.
+// A block has a span of tokens for some query heads of one KV head. Lanes split a head's width,
+// eight elements each, and warps take tokens in turns, several of them on their way at once. Warps
+// join in shared memory, blocks in each other's. Bound by the bytes of K and V, read once a KV
+// head.
 #pragma once
 
 #include "codegen/cuda/Cluster.cuh"
 #include "codegen/cuda/Matvec.cuh"
+#include "codegen/cuda/Narrow.cuh"
 
 namespace strata {
 
@@ -39,14 +42,18 @@ template <class T> struct Eight {
 /// exp2(a - b), where both may be -infinity: what is weighted so is 0.
 inline float weightOf(float a, float b) { return b == -INFINITY ? 0.0f : exp2f(a - b); }
 
-template <class KeyType, class ValueType, class K>
+template <class KeyType, class ValueType, class Stored, class K>
 inline void attentionSplit(const Slots<16> &slots) {
   enum { Q, Keys, Values, Y, BlockTable, RowSequence, RowPosition };
   constexpr uint32_t heads = cuda::attentionHeads(K::query_heads / K::kv_heads);
   constexpr uint32_t keyLanes = K::key_width / 8, valueLanes = K::value_width / 8;
   constexpr uint32_t widest = keyLanes > valueLanes ? keyLanes : valueLanes;
-  constexpr uint32_t lanes = widest <= 1 ? 1 : widest <= 2 ? 2 : widest <= 4 ? 4
-                           : widest <= 8 ? 8 : widest <= 16 ? 16 : 32;
+  constexpr uint32_t lanes = widest <= 1    ? 1
+                             : widest <= 2  ? 2
+                             : widest <= 4  ? 4
+                             : widest <= 8  ? 8
+                             : widest <= 16 ? 16
+                                            : 32;
   constexpr uint32_t warps = K::threads / warpThreads, perWarp = warpThreads / lanes;
   constexpr uint32_t splits = cuda::attentionSplits(K::rows * K::query_heads / heads,
                                                     STRATA_MULTIPROCESSORS, clusterBlocks > 1);
@@ -97,8 +104,8 @@ inline void attentionSplit(const Slots<16> &slots) {
   awaitPredecessor();
 
   float query[heads][8] = {}, sums[heads][8] = {}, highest[heads], total[heads];
-  auto *q = slots.pointer<const float>(Q) +
-            (uint64_t(row) * K::query_heads + firstHead) * K::key_width;
+  auto *q =
+      slots.pointer<const float>(Q) + (uint64_t(row) * K::query_heads + firstHead) * K::key_width;
   constexpr float scale = real(K::scale) * 1.4426950408889634f; // exponents are of 2
 #pragma unroll
   for (uint32_t h = 0; h < heads; ++h) {
@@ -218,8 +225,8 @@ inline void attentionSplit(const Slots<16> &slots) {
     }
   }
   synchroniseCluster();
-  float *y = slots.pointer<float>(Y) +
-             (uint64_t(row) * K::query_heads + firstHead) * K::value_width;
+  uint8_t *y = slots.pointer<uint8_t>(Y) +
+               (uint64_t(row) * K::query_heads + firstHead) * K::value_width * Stored::blockBytes;
   for (uint32_t i = split * K::threads + threadIdx.x; i < results; i += splits * K::threads) {
     uint32_t h = i / K::value_width, e = i % K::value_width;
     float most = -INFINITY, all = 0, sum = 0, each[splits];
@@ -234,7 +241,7 @@ inline void attentionSplit(const Slots<16> &slots) {
       all = fmaf(readShared(&blockTotal[h], b), weight, all);
       sum = fmaf(readShared(&blockSums[h][e], b), weight, sum);
     }
-    y[i] = sum / all;
+    storePlain(Stored{}, y + i * Stored::blockBytes, sum / all);
   }
   synchroniseCluster(); // until all have read, a block's shared memory must stay
 }

@@ -1,7 +1,8 @@
-// gated, activation, row_gated, add, copy_rows and gather_rows: one pass over each row, bound by memory.
+// gated, gated_pair, convert, activation, row_gated, add, copy_rows and gather_rows: one pass over
+// each row, bound by memory.
 #pragma once
 
-#include "codegen/cuda/Kernel.cuh"
+#include "codegen/cuda/Narrow.cuh"
 
 namespace strata {
 
@@ -39,11 +40,58 @@ template <class K, class Body> inline void forEachOfRow(const uint32_t *valid, B
     body(row * K::width + i);
 }
 
-template <class Function, class K> inline void gated(const Slots<4> &slots) {
+/// Calls `body(first)` for the block's elements of its row, 16 bytes of type T at a time; first
+/// counts within the row.
+template <class T, class K, class Body> inline void forEachPack(const uint32_t *valid, Body body) {
+  static_assert(K::width % packElements<T> == 0);
+  awaitPredecessor();
+  if (blockIdx.x >= *valid)
+    return;
+  for (uint64_t i = blockIdx.y * K::threads + threadIdx.x; i < K::width / packElements<T>;
+       i += uint64_t(gridDim.y) * K::threads)
+    body(i * packElements<T>);
+}
+
+template <class Function, class Stored, class K> inline void gated(const Slots<4> &slots) {
   enum { Gate, Up, Y };
   auto *gate = slots.pointer<const float>(Gate), *up = slots.pointer<const float>(Up);
-  float *y = slots.pointer<float>(Y);
-  forEachOfRow<K>(slots.valid, [&](uint64_t i) { y[i] = Function::apply(gate[i]) * up[i]; });
+  uint8_t *y = slots.pointer<uint8_t>(Y);
+  forEachOfRow<K>(slots.valid, [&](uint64_t i) {
+    storePlain(Stored{}, y + i * Stored::blockBytes, Function::apply(gate[i]) * up[i]);
+  });
+}
+
+template <class Function, class K> inline void gated(const Slots<4> &slots) {
+  gated<Function, F32, K>(slots);
+}
+
+template <class Function, class T, class K> inline void gatedPair(const Slots<3> &slots) {
+  enum { X, Y };
+  constexpr uint64_t bytes = T::blockBytes;
+  const uint8_t *x = slots.pointer<const uint8_t>(X) + blockIdx.x * 2 * K::width * bytes;
+  uint8_t *y = slots.pointer<uint8_t>(Y) + blockIdx.x * K::width * bytes;
+  forEachPack<T, K>(slots.valid, [&](uint64_t first) {
+    float gate[packElements<T>], up[packElements<T>];
+    loadPack<T>(x + first * bytes, gate);
+    loadPack<T>(x + (K::width + first) * bytes, up);
+#pragma unroll
+    for (uint32_t i = 0; i < packElements<T>; ++i)
+      up[i] *= Function::apply(gate[i]);
+    storePack<T>(y + first * bytes, up);
+  });
+}
+
+template <class Function, class K> inline void gatedPair(const Slots<3> &slots) {
+  gatedPair<Function, F32, K>(slots);
+}
+
+template <class T, class K> inline void convert(const Slots<3> &slots) {
+  enum { X, Y };
+  const float *x = slots.pointer<const float>(X) + blockIdx.x * K::width;
+  uint8_t *y = slots.pointer<uint8_t>(Y) + blockIdx.x * K::width * T::blockBytes;
+  forEachPack<F32, K>(slots.valid, [&](uint64_t first) {
+    storeFour<T>(y + first * T::blockBytes, *reinterpret_cast<const float4 *>(x + first));
+  });
 }
 
 template <class Function, class K> inline void activation(const Slots<3> &slots) {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "codegen/cuda/AttentionShape.h"
 #include "codegen/cuda/ClusterShape.h"
 #include "codegen/cuda/MatvecShape.h"
 #include "runtime/base/CheckedMath.h"
@@ -23,12 +24,18 @@ enum class Suffix {
   WeightType,
   StateType,
   StateTypes,
-  GatedFunction,
   Function,
   RowGatedFunction,
   GateFunction,
   GatedFunctionWeightType,
   WeightTypeStateTypes, ///< K and V of one type.
+  // With the type of what is written, where it is not F32.
+  StoredType,
+  FunctionStoredType,
+  StateTypesStoredType,
+  StateTypeStoredType, ///< Of 16 bits both.
+  GemmTypes,
+  NarrowType,
 };
 
 /// What a launch's shape follows from.
@@ -55,7 +62,7 @@ LaunchShape warpPerHead(const Launch &launch) {
 /// Few rows share out each row's tokens.
 LaunchShape attention(const Launch &launch) {
   uint64_t queryHeads = launch.constant("query_heads"), kvHeads = launch.constant("kv_heads");
-  if (launch.rows > matvecRows ||
+  if (launch.rows > attentionSplitRows ||
       !hasAttentionSplit(launch.constant("key_width"), launch.constant("value_width")))
     return {.gridX = launch.rows, .gridY = queryHeads, .threads = 128};
   uint64_t rows = std::bit_ceil(launch.rows),
@@ -67,6 +74,28 @@ LaunchShape attention(const Launch &launch) {
           .clusterY = splits,
           .threads = 256,
           .rows = uint32_t(rows)};
+}
+
+/// A tile is of one sequence: each may leave one that is not full.
+LaunchShape attentionPrompt(const Launch &launch) {
+  uint64_t kvHeads = launch.constant("kv_heads");
+  AttentionTile tile = attentionTile(launch.constant("query_heads") / kvHeads,
+                                     launch.constant("key_width"), launch.constant("value_width"));
+  return {.gridX = kvHeads,
+          .gridY = launch.rows / tile.tokens + launch.constant("sequences"),
+          .threads = tile.threads,
+          .residentBlocks = 2,
+          .sharedBytes = tile.sharedBytes};
+}
+
+/// Of a library, not of the module.
+LaunchShape noLaunch(const Launch &) { return {.gridX = 0, .gridY = 0, .threads = 0}; }
+
+/// Eight elements a thread.
+LaunchShape eightAThread(const Launch &launch) {
+  return {.gridX = launch.rows,
+          .gridY = ceilDiv(launch.constant("width"), uint64_t(2048)),
+          .threads = 256};
 }
 
 /// Four elements a thread.
@@ -161,18 +190,23 @@ LaunchShape warpPerStateRow(const Launch &launch) {
 
 constexpr Family families[] = {
     {"embed", "Embed.cuh", Suffix::WeightType, blockPerRow},
-    {"rms_norm", "Norm.cuh", Suffix::None, blockPerRow},
+    {"rms_norm", "Norm.cuh", Suffix::StoredType, blockPerRow},
     {"rms_norm_heads", "Norm.cuh", Suffix::None, warpPerHead},
     {"linear", "Linear.cuh", Suffix::WeightType, linear},
+    {"gemm", "", Suffix::GemmTypes, noLaunch},
     {"norm_linear", "Linear.cuh", Suffix::WeightType, linear},
     {"norm_gated", "NormGated.cuh", Suffix::GatedFunctionWeightType, normGated},
     {"norm_qkv", "NormQkv.cuh", Suffix::WeightTypeStateTypes, normQkv},
+    {"qkv_rope", "QkvRope.cuh", Suffix::StateTypes, blockPerRow},
     {"rope", "Rope.cuh", Suffix::None, blockPerRow},
     {"kv_write", "State.cuh", Suffix::StateType, blockPerRow},
-    {"attention", "Attention.cuh", Suffix::StateTypes, attention},
+    {"attention", "Attention.cuh", Suffix::StateTypesStoredType, attention},
+    {"attention_prompt", "AttentionPrompt.cuh", Suffix::StateTypeStoredType, attentionPrompt},
     {"attention_latent", "Attention.cuh", Suffix::StateTypes, blockPerQueryHead},
     {"head_linear", "HeadLinear.cuh", Suffix::WeightType, blockPerHead},
-    {"gated", "Elementwise.cuh", Suffix::GatedFunction, elementwise},
+    {"gated", "Elementwise.cuh", Suffix::FunctionStoredType, elementwise},
+    {"gated_pair", "Elementwise.cuh", Suffix::FunctionStoredType, eightAThread},
+    {"convert", "Elementwise.cuh", Suffix::NarrowType, elementwise},
     {"activation", "Elementwise.cuh", Suffix::Function, elementwise},
     {"add", "Elementwise.cuh", Suffix::None, elementwise},
     {"copy_rows", "Elementwise.cuh", Suffix::None, elementwise},
@@ -188,6 +222,7 @@ constexpr Family families[] = {
 };
 
 constexpr std::string_view stateTypes[] = {"f32", "f16", "bf16"};
+constexpr std::string_view narrowTypes[] = {"bf16", "f16"};
 constexpr std::string_view gatedFunctions[] = {"silu", "gelu_tanh"};
 constexpr std::string_view rowGatedFunctions[] = {"sigmoid"};
 constexpr std::string_view gateFunctions[] = {"softmax", "sigmoid"};
@@ -212,6 +247,15 @@ std::vector<std::string> pairs(const std::vector<std::string> &first,
   return result;
 }
 
+/// Each of `names`, alone and with the type of what is written.
+std::vector<std::string> stored(std::vector<std::string> names) {
+  std::vector<std::string> result = names;
+  for (const std::string &name : names)
+    for (std::string_view type : narrowTypes)
+      result.push_back(name.empty() ? std::string(type) : fmt::format("{}.{}", name, type));
+  return result;
+}
+
 /// What may follow the family's name, without its dot.
 std::vector<std::string> suffixes(Suffix suffix) {
   switch (suffix) {
@@ -221,8 +265,6 @@ std::vector<std::string> suffixes(Suffix suffix) {
     return all(weightTypeNames);
   case Suffix::StateType:
     return all(stateTypes);
-  case Suffix::GatedFunction:
-    return all(gatedFunctions);
   case Suffix::Function:
     return all(functions);
   case Suffix::RowGatedFunction:
@@ -233,6 +275,18 @@ std::vector<std::string> suffixes(Suffix suffix) {
     return pairs(all(stateTypes), all(stateTypes));
   case Suffix::GatedFunctionWeightType:
     return pairs(all(gatedFunctions), all(weightTypeNames));
+  case Suffix::StoredType:
+    return stored({""});
+  case Suffix::FunctionStoredType:
+    return stored(all(gatedFunctions));
+  case Suffix::StateTypesStoredType:
+    return stored(pairs(all(stateTypes), all(stateTypes)));
+  case Suffix::StateTypeStoredType:
+    return stored(all(narrowTypes));
+  case Suffix::GemmTypes:
+    return {"f32", "bf16", "f16", "bf16.bf16", "f16.f16"};
+  case Suffix::NarrowType:
+    return all(narrowTypes);
   case Suffix::WeightTypeStateTypes:
     break;
   }
@@ -251,17 +305,6 @@ const Family *findFamily(std::string_view kernel) {
   auto found = std::find_if(std::begin(families), std::end(families),
                             [&](const Family &family) { return family.name == name; });
   return found == std::end(families) ? nullptr : found;
-}
-
-/// Part `index` of `norm_gated.silu.bf16`, from 0; empty past the last.
-std::string_view partOf(std::string_view kernel, uint32_t index) {
-  for (; index > 0; --index) {
-    size_t dot = kernel.find('.');
-    if (dot == std::string_view::npos)
-      return {};
-    kernel.remove_prefix(dot + 1);
-  }
-  return kernel.substr(0, kernel.find('.'));
 }
 
 /// `q4_k` to `Q4_K`: types are called in C++ as in the table.
@@ -309,9 +352,9 @@ LaunchShape launchShape(std::string_view kernel, uint64_t rows, const Constants 
   const Family &family = *findFamily(kernel);
   std::string_view weightType;
   if (family.suffix == Suffix::WeightType || family.suffix == Suffix::WeightTypeStateTypes)
-    weightType = partOf(kernel, 1);
+    weightType = namePart(kernel, 1);
   else if (family.suffix == Suffix::GatedFunctionWeightType)
-    weightType = partOf(kernel, 2);
+    weightType = namePart(kernel, 2);
   return family.shape({weightType, rows, constants, target});
 }
 
@@ -319,14 +362,16 @@ uint64_t scratchBytes(std::string_view kernel, uint64_t width) {
   return kernel == "sample" ? alignUp(width * (sizeof(float) + sizeof(int32_t)), 64) : 0;
 }
 
+bool isGemm(std::string_view kernel) { return namePart(kernel, 0) == "gemm"; }
+
 std::string functionName(uint32_t index) { return fmt::format("k{}", index); }
 
 std::string header(std::string_view kernel) { return std::string(findFamily(kernel)->header); }
 
 std::string templateArguments(std::string_view kernel) {
   std::string arguments;
-  for (uint32_t i = 1; !partOf(kernel, i).empty(); ++i) {
-    std::string_view part = partOf(kernel, i);
+  for (uint32_t i = 1; !namePart(kernel, i).empty(); ++i) {
+    std::string_view part = namePart(kernel, i);
     auto isAmong = [&](auto &names) {
       return std::find(std::begin(names), std::end(names), part) != std::end(names);
     };

@@ -33,6 +33,9 @@ using Constants = std::function<uint64_t(std::string_view)>;
 
 bool hasKernel(std::string_view kernel);
 std::vector<std::string> kernelNames(); ///< Every kernel, by family.
+/// Whether `kernel` is a product that the vendor's library computes: it has no code in the module
+/// and no launch of its own.
+bool isGemm(std::string_view kernel);
 
 /// The launch of `kernel` in a bucket that gives it at most `rows` rows. `kernel` must exist.
 LaunchShape launchShape(std::string_view kernel, uint64_t rows, const Constants &constants,

@@ -1,17 +1,9 @@
 // kv_write.<type>: one component of each row goes into its sequence's block. Bound by memory.
 #pragma once
 
-#include "codegen/cuda/Kernel.cuh"
+#include "codegen/cuda/Narrow.cuh"
 
 namespace strata {
-
-inline void storePlain(F32, uint8_t *to, float value) { *reinterpret_cast<float *>(to) = value; }
-inline void storePlain(F16, uint8_t *to, float value) {
-  *reinterpret_cast<uint16_t *>(to) = floatToHalf(value);
-}
-inline void storePlain(BF16, uint8_t *to, float value) {
-  *reinterpret_cast<uint16_t *>(to) = floatToBfloat(value);
-}
 
 /// One block a row.
 template <class T, class K> inline void kvWrite(const Slots<9> &slots) {

@@ -1,4 +1,5 @@
-// What every kernel family takes, slot by slot. Activations are F32, row-major [rows, width].
+// What every kernel family takes, slot by slot. Activations are row-major [rows, width], F32 but
+// where bufferType() says otherwise.
 //
 // Step fields that recur: `row_*` have one entry a row of the bucket, `head_*` one a gathered head
 // row; `block_table` is [sequences, max_blocks] of block numbers. Token t of a sequence lies in
@@ -71,6 +72,23 @@ constexpr SlotSpec linear[] = {
                                  // overwrites it
 };
 
+// y (+)= x weight^T + bias for all rows of the bucket, by the vendor's library. The name has the
+// type of x and of the weights, then that of y where it is not F32. weight_2 and weight_3, where
+// given, lie right behind weight; `outputs` counts the rows of all.
+constexpr SlotSpec gemm[] = {
+    {"x", Buffer, R},
+    {"weight", Weight, R},
+    {"weight_2", Weight, R, true},
+    {"weight_3", Weight, R, true},
+    {"bias", Weight, R, true},
+    {"y", Buffer, RW},
+    {"workspace", Buffer, W},
+    {"rows", Constant, N},
+    {"columns", Constant, N},
+    {"outputs", Constant, N},
+    {"accumulate", Constant, N}, // as in linear
+};
+
 // linear of x normalised as in rms_norm.
 constexpr SlotSpec normLinear[] = {
     {"x", Buffer, R},
@@ -136,6 +154,31 @@ constexpr SlotSpec normQkv[] = {
     {"max_blocks", Constant, N},
 };
 
+// What norm_qkv does with the products: x has rows of queries, keys and values, one behind the
+// other. The name has the types of K and V.
+constexpr SlotSpec qkvRope[] = {
+    {"x", Buffer, R},
+    {"q_bias", Weight, R, true},
+    {"k_bias", Weight, R, true},
+    {"v_bias", Weight, R, true},
+    {"frequencies", Weight, R}, // F32 [rotary_width / 2]
+    {"y", Buffer, W},
+    {"k", State, W},
+    {"v", State, W},
+    {"block_table", Step, R},
+    {"row_sequence", Step, R},
+    {"row_position", Step, R},
+    {"query_heads", Constant, N},
+    {"kv_heads", Constant, N},
+    {"head_width", Constant, N},
+    {"rotary_width", Constant, N},
+    {"interleaved", Constant, N}, // as in rope
+    {"magnitude", Constant, N},   // F64 bits, as in rope
+    {"block_tokens", Constant, N},
+    {"block_stride", Constant, N},
+    {"max_blocks", Constant, N},
+};
+
 // Rotates pairs of `rotary_width` elements of each head, from `first` on, by row_position *
 // frequency; in place.
 constexpr SlotSpec rope[] = {
@@ -185,10 +228,47 @@ constexpr SlotSpec attention[] = {
     {"max_blocks", Constant, N},
 };
 
+// attention of many rows of few sequences, named by the one type of K and V. Rows of sequence s are
+// query_start[s] to query_start[s + 1]; the bucket has at most `sequences`.
+constexpr SlotSpec attentionPrompt[] = {
+    {"q", Buffer, R},
+    {"k", State, R},
+    {"v", State, R},
+    {"y", Buffer, W},
+    {"block_table", Step, R},
+    {"query_start", Step, R},
+    {"valid_sequences", Step, R},
+    {"row_position", Step, R},
+    {"sequences", Constant, N},
+    {"query_heads", Constant, N},
+    {"kv_heads", Constant, N},
+    {"key_width", Constant, N},
+    {"value_width", Constant, N},
+    {"scale", Constant, N},  // F64 bits
+    {"window", Constant, N}, // as in attention
+    {"block_tokens", Constant, N},
+    {"block_stride", Constant, N},
+    {"max_blocks", Constant, N},
+};
+
 // y = f(gate) * up. The function is the name's suffix: silu, gelu_tanh.
 constexpr SlotSpec gated[] = {
     {"gate", Buffer, R},
     {"up", Buffer, R},
+    {"y", Buffer, W},
+    {"width", Constant, N},
+};
+
+// gated of rows that are a gate and then what it gates, `width` elements each.
+constexpr SlotSpec gatedPair[] = {
+    {"x", Buffer, R},
+    {"y", Buffer, W},
+    {"width", Constant, N},
+};
+
+// y = x, in the type of the kernel's name.
+constexpr SlotSpec convert[] = {
+    {"x", Buffer, R},
     {"y", Buffer, W},
     {"width", Constant, N},
 };
@@ -387,15 +467,20 @@ constexpr KernelSignature table[] = {
     {"rms_norm", "a row", rmsNorm},
     {"rms_norm_heads", "a row", rmsNormHeads},
     {"linear", "a tile of 16 outputs, for all rows", linear},
+    {"gemm", "all rows", gemm},
     {"norm_linear", "a row", normLinear},
     {"norm_gated", "a row", normGated},
     {"norm_qkv", "a row", normQkv},
+    {"qkv_rope", "a row", qkvRope},
     {"rope", "a row", rope},
     {"kv_write", "a row", kvWrite},
     {"attention", "a query head of a row", attention},
     {"attention_latent", "a query head of a row", attention},
+    {"attention_prompt", "a query head of a row", attentionPrompt},
     {"head_linear", "a head, for all rows", headLinear},
     {"gated", "a row", gated},
+    {"gated_pair", "a row", gatedPair},
+    {"convert", "a row", convert},
     {"activation", "a row", activation},
     {"add", "a row", add},
     {"copy_rows", "a row", copyRows},
@@ -413,6 +498,31 @@ constexpr KernelSignature table[] = {
 } // namespace
 
 std::span<const KernelSignature> signatures() { return table; }
+
+std::string_view namePart(std::string_view kernel, uint32_t index) {
+  for (; index > 0; --index) {
+    size_t dot = kernel.find('.');
+    if (dot == std::string_view::npos)
+      return {};
+    kernel.remove_prefix(dot + 1);
+  }
+  return kernel.substr(0, kernel.find('.'));
+}
+
+std::string_view bufferType(std::string_view kernel, std::string_view slot) {
+  std::string_view family = namePart(kernel, 0), type;
+  if (family == "gemm" && slot == "x")
+    type = namePart(kernel, 1);
+  else if (family == "gated_pair")
+    type = namePart(kernel, 2);
+  else if (slot == "y" && (family == "rms_norm" || family == "convert"))
+    type = namePart(kernel, 1);
+  else if (slot == "y" && (family == "gemm" || family == "gated" || family == "attention_prompt"))
+    type = namePart(kernel, 2);
+  else if (slot == "y" && family == "attention")
+    type = namePart(kernel, 3);
+  return type.empty() ? "f32" : type;
+}
 
 const KernelSignature *findSignature(std::string_view kernel) {
   std::string_view family = kernel.substr(0, kernel.find('.'));

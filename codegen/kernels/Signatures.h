@@ -36,6 +36,14 @@ std::span<const KernelSignature> signatures();
 /// The signature for a kernel name such as `linear.q4_1`; nullptr where the family is unknown.
 const KernelSignature *findSignature(std::string_view kernel);
 
+/// Part `index` of a name such as `attention.f16.f32`, whose part 0 is the family; empty past the
+/// last.
+std::string_view namePart(std::string_view kernel, uint32_t index);
+
+/// The element type of a buffer slot: what a library's product reads is stored in the type of its
+/// weights, which the kernel's name then says.
+std::string_view bufferType(std::string_view kernel, std::string_view slot);
+
 /// Outputs in one item of `linear`, on every device.
 constexpr uint32_t linearItemOutputs = 16;
 

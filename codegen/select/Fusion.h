@@ -9,6 +9,7 @@ struct Fusion {
   llvm::SmallVector<mlir::Operation *>
       ops;            ///< In the block's order; it runs where the last stands.
   mlir::Value result; ///< The one value that others read.
+  Selections before;  ///< What runs first, each on the result of the one before it.
   Selection selection;
 };
 

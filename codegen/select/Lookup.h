@@ -13,10 +13,12 @@ template <class SymbolOp> SymbolOp lookupSymbol(mlir::Operation *op, mlir::FlatS
   return mlir::SymbolTable::lookupNearestSymbolFrom<SymbolOp>(op, name);
 }
 
+/// "bf16", of an element type.
+inline std::string typeName(mlir::Type type) { return std::string(ir::weightTypeOf(type)->name); }
+
 /// "q4_1", of the weight that `op` reads.
 inline std::string weightTypeName(mlir::Operation *op, mlir::FlatSymbolRefAttr weight) {
-  mlir::Type element = lookupSymbol<ir::WeightOp>(op, weight).getTensorType().getElementType();
-  return std::string(ir::weightTypeOf(element)->name);
+  return typeName(lookupSymbol<ir::WeightOp>(op, weight).getTensorType().getElementType());
 }
 
 } // namespace strata

@@ -7,6 +7,7 @@
 #include "codegen/cuda/KernelTable.h"
 #include "codegen/select/Filler.h"
 #include "codegen/select/Lookup.h"
+#include "codegen/select/ManyRows.h"
 #include "runtime/base/CheckedMath.h"
 
 using namespace mlir;
@@ -65,6 +66,7 @@ public:
       return s;
     }
     Selection s = start("rms_norm", {norm.getInput()}, norm.getResult());
+    narrow(s, norm.getResult());
     fill(s)
         .buffer("x", 0)
         .weight("weight", norm.getWeightAttr())
@@ -75,6 +77,25 @@ public:
         .number("epsilon", epsilon)
         .integer("layer", where.layer);
     return s;
+  }
+
+  template <class Linear> Selections linears(Linear linear, Value residual) {
+    Type type = gemmType(op, where.library);
+    if (!type)
+      return {this->linear(linear, residual)};
+    Selections selections =
+        selectGemm(linear.getInput(), linear.getWeightAttr(), type, linear.getType(), where);
+    Selection &gemm = selections.back();
+    if (residual) {
+      gemm.inputs.push_back(residual);
+      gemm.inPlace = 1;
+      fill(gemm).integer("accumulate", 1).buffer("workspace", 3);
+    }
+    if (auto layer = tableLayer(linear))
+      fill(gemm).set("weight", WeightSlotAttr::get(context, linear.getWeightAttr(), layer));
+    if constexpr (requires { linear.getBiasAttr(); })
+      fill(gemm).optionalWeight("bias", linear.getBiasAttr());
+    return selections;
   }
 
   template <class Linear> Selection linear(Linear linear, Value residual) {
@@ -158,12 +179,21 @@ public:
   Selection attention(AttentionOp attention) {
     StateOp state = lookupSymbol<StateOp>(op, attention.getStateAttr());
     int64_t heads = attention.getQueryHeads();
-    StringRef family = attention.getLatent() ? "attention_latent." : "attention.";
-    Selection s = start(
-        (family + state.findComponent("k").getType() + "." + state.findComponent("v").getType())
-            .str(),
-        {attention.getQuery()}, attention.getResult());
+    bool isPrompt = runsAsPrompt(attention, where.library);
+    std::string kernel = attention.getLatent() ? "attention_latent."
+                         : isPrompt            ? "attention_prompt."
+                                               : "attention.";
+    kernel += state.findComponent("k").getType();
+    if (!isPrompt)
+      kernel += "." + state.findComponent("v").getType().str();
+    Selection s = start(kernel, {attention.getQuery()}, attention.getResult());
     s.items = ItemsAttr::get(context, heads, 0, 0, 0);
+    narrow(s, attention.getResult());
+    if (isPrompt)
+      fill(s)
+          .step("query_start")
+          .step("valid_sequences")
+          .integer("sequences", *attention->getParentOfType<ForwardOp>().getSequences());
     fill(s)
         .buffer("q", 0)
         .state("k", attention.getStateAttr(), "k", attention.getLayer())
@@ -184,7 +214,7 @@ public:
   Selection gated(GatedOp gated) {
     Selection s = start(("gated." + stringifyFunction(gated.getFunction())).str(),
                         {gated.getGate(), gated.getUp()}, gated.getResult());
-    s.mayReuse = true;
+    s.mayReuse = !narrow(s, gated.getResult());
     fill(s).buffer("gate", 0).buffer("up", 1).buffer("y", 2).integer("width",
                                                                      widthOf(gated.getResult()));
     return s;
@@ -372,6 +402,16 @@ public:
   Filler fill(Selection &selection) { return Filler(context, selection); }
 
 private:
+  /// Lets `selection` store its result as the readers of `value` want it; whether that is not F32.
+  bool narrow(Selection &selection, Value value) {
+    Type type = storedType(value, where.library);
+    if (type.isF32())
+      return false;
+    selection.kernel += "." + typeName(type);
+    selection.result = cast<RankedTensorType>(selection.result).clone(type);
+    return true;
+  }
+
   int64_t expertsOf(FlatSymbolRefAttr weight) {
     return lookupSymbol<WeightOp>(op, weight).getTensorType().getDimSize(0);
   }
@@ -405,7 +445,7 @@ private:
 
 /// On a GPU, the blocks that cover the most rows that the bucket gives the kernel.
 void setGrid(Selection &selection, const KernelLibrary &library) {
-  if (library.isCpu())
+  if (library.isCpu() || cuda::isGemm(selection.kernel))
     return;
   auto constant = [&](std::string_view name) -> uint64_t {
     auto slot = dyn_cast_or_null<ConstantSlotAttr>(
@@ -416,8 +456,8 @@ void setGrid(Selection &selection, const KernelLibrary &library) {
   // The rows of the bucket stand in the types; a gather makes fewer than it reads, and experts make
   // more inside.
   StringRef kernel = selection.kernel;
-  bool byResult =
-      selection.inputs.empty() || kernel == "gather_rows" || kernel.starts_with("expert_down.");
+  bool byResult = selection.inputs.empty() || !selection.inputs.front() ||
+                  kernel == "gather_rows" || kernel.starts_with("expert_down.");
   auto rows =
       cast<RankedTensorType>(byResult ? selection.result : selection.inputs.front().getType());
   cuda::LaunchShape shape = cuda::launchShape(
@@ -466,16 +506,24 @@ LogicalResult finishSelection(Operation *op, Selection &selection, const Selecti
   return success();
 }
 
-FailureOr<SmallVector<Selection, 2>> selectKernels(Operation *op, const SelectionContext &where) {
+static FailureOr<Selections> finishAll(Operation *op, Selections selections,
+                                       const SelectionContext &where) {
+  for (Selection &selection : selections)
+    if (failed(finishSelection(op, selection, where)))
+      return failure();
+  return selections;
+}
+
+FailureOr<Selections> selectKernels(Operation *op, const SelectionContext &where) {
   Selector selector(op, where);
-  SmallVector<Selection, 2> selections;
+  Selections selections;
   bool known =
       TypeSwitch<Operation *, bool>(op)
           .Case([&](EmbedOp o) { return selections.push_back(selector.embed(o)), true; })
           .Case([&](RmsNormOp o) { return selections.push_back(selector.rmsNorm(o)), true; })
-          .Case([&](LinearOp o) { return selections.push_back(selector.linear(o, {})), true; })
+          .Case([&](LinearOp o) { return selections = selector.linears(o, {}), true; })
           .Case([&](LogitsOp o) {
-            selections.push_back(selector.linear(o, {}));
+            selections = selector.linears(o, {});
             selections.back().logits = true;
             return true;
           })
@@ -497,8 +545,8 @@ FailureOr<SmallVector<Selection, 2>> selectKernels(Operation *op, const Selectio
               [&](ExpertListsOp o) { return selections.push_back(selector.expertLists(o)), true; })
           .Case([&](ExpertUpOp o) { return selections.push_back(selector.expertUp(o)), true; })
           .Case([&](ExpertDownOp o) { return selections.push_back(selector.expertDown(o)), true; })
-          .Case([&](LatentDownOp o) { return selections.push_back(selector.linear(o, {})), true; })
-          .Case([&](LatentUpOp o) { return selections.push_back(selector.linear(o, {})), true; })
+          .Case([&](LatentDownOp o) { return selections = selector.linears(o, {}), true; })
+          .Case([&](LatentUpOp o) { return selections = selector.linears(o, {}), true; })
           .Case([&](ConvOp o) { return selections.push_back(selector.conv(o)), true; })
           .Case([&](SsmScanOp o) { return selections.push_back(selector.ssmScan(o)), true; })
           .Case([&](SampleOp o) { return selections.push_back(selector.sample(o)), true; })
@@ -509,18 +557,12 @@ FailureOr<SmallVector<Selection, 2>> selectKernels(Operation *op, const Selectio
     selections.push_back(unknownKernel(op, where));
   else if (!known)
     return op->emitOpError() << "has no kernel on target " << StageOp(where.stage).getDevice();
-  for (Selection &selection : selections)
-    if (failed(finishSelection(op, selection, where)))
-      return failure();
-  return selections;
+  return finishAll(op, std::move(selections), where);
 }
 
-FailureOr<Selection> selectLinearAdd(LinearOp linear, Value residual,
-                                     const SelectionContext &where) {
-  Selection selection = Selector(linear, where).linear(linear, residual);
-  if (failed(finishSelection(linear, selection, where)))
-    return failure();
-  return selection;
+FailureOr<Selections> selectLinearAdd(LinearOp linear, Value residual,
+                                      const SelectionContext &where) {
+  return finishAll(linear, Selector(linear, where).linears(linear, residual), where);
 }
 
 Selection selectCopy(Value rows, const SelectionContext &where) {
@@ -534,28 +576,6 @@ Selection selectCopy(Value rows, const SelectionContext &where) {
   Filler(context, s).buffer("x", 0).buffer("y", 1).integer("width", widthOf(rows));
   setGrid(s, where.library);
   return s;
-}
-
-FailureOr<ArrayAttr> orderedSlots(Operation *op, const Selection &selection) {
-  const KernelSignature *signature = findSignature(selection.kernel);
-  if (!signature && isDryRun(op)) {
-    size_t buffers = selection.inputs.size() + (selection.result ? 1 : 0);
-    SmallVector<Attribute> slots;
-    for (size_t k = 0; k < buffers; ++k)
-      slots.push_back(BufferSlotAttr::get(op->getContext(), static_cast<int64_t>(k)));
-    return ArrayAttr::get(op->getContext(), slots);
-  }
-  if (!signature)
-    return op->emitOpError() << "needs kernel '" << selection.kernel << "', which has no signature";
-  SmallVector<Attribute> slots;
-  for (const SlotSpec &spec : signature->slots) {
-    Attribute slot = selection.slots.lookup(StringRef(spec.name.data(), spec.name.size()));
-    if (!slot)
-      return op->emitOpError() << "leaves slot '" << StringRef(spec.name.data(), spec.name.size())
-                               << "' of kernel '" << selection.kernel << "' empty";
-    slots.push_back(slot);
-  }
-  return ArrayAttr::get(op->getContext(), slots);
 }
 
 } // namespace strata

@@ -14,8 +14,10 @@ namespace strata {
 /// A kernel chosen for an op, before its operands are renamed and its memory is tied.
 struct Selection {
   std::string kernel;
-  llvm::SmallVector<mlir::Value> inputs;  ///< Tensor operands, in buffer-slot order.
+  /// Tensor operands, in buffer-slot order; null: the result of the selection before it.
+  llvm::SmallVector<mlir::Value> inputs;
   mlir::Type result;                      ///< Null where the kernel makes no tensor.
+  mlir::Type workspace;                   ///< Of a second result, which no one reads; null: none.
   llvm::StringMap<mlir::Attribute> slots; ///< By the names of the kernel's signature.
   ir::ItemsAttr items;
   llvm::SmallVector<int64_t, 2> grid; ///< Of a GPU: blocks that cover the bucket's most items.
@@ -42,15 +44,16 @@ struct SelectionContext {
   bool headRows; ///< The op's rows are gathered head rows.
 };
 
+using Selections = llvm::SmallVector<Selection, 2>;
+
 /// Chooses kernels for `op`; several run in order (a KV write is one for K and one for V). Emits an
 /// error on the op where the target has none, naming the kernel that is missing; in a dry run the
 /// kernel is chosen all the same.
-mlir::FailureOr<llvm::SmallVector<Selection, 2>> selectKernels(mlir::Operation *op,
-                                                               const SelectionContext &context);
+mlir::FailureOr<Selections> selectKernels(mlir::Operation *op, const SelectionContext &context);
 
 /// The linear op with its result added to `residual`, in place.
-mlir::FailureOr<Selection> selectLinearAdd(ir::LinearOp linear, mlir::Value residual,
-                                           const SelectionContext &context);
+mlir::FailureOr<Selections> selectLinearAdd(ir::LinearOp linear, mlir::Value residual,
+                                            const SelectionContext &context);
 
 /// Gives `selection`, which runs `op`, its grid; an error on `op` where the target has no such
 /// kernel.

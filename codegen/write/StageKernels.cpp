@@ -43,7 +43,9 @@ Result<StageKernels::Tables> StageKernels::build(flatbuffers::FlatBufferBuilder 
       tables.push_back(fb::CreateKernel(builder, name));
       continue;
     }
-    auto function = builder.CreateString(cuda::functionName(static_cast<uint32_t>(tables.size())));
+    flatbuffers::Offset<flatbuffers::String> function;
+    if (!cuda::isGemm(kernel.kernel))
+      function = builder.CreateString(cuda::functionName(static_cast<uint32_t>(tables.size())));
     auto constants = builder.CreateVector(kernel.constants);
     tables.push_back(fb::CreateKernel(builder, name, function, kernel.threads, kernel.sharedBytes,
                                       kernel.rows, constants));

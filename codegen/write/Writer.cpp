@@ -143,7 +143,6 @@ private:
 };
 
 uint32_t Writer::maxBodyRows() const { return static_cast<uint32_t>(mostBodyRows(shapes)); }
-
 uint32_t Writer::maxHeadRows() const { return static_cast<uint32_t>(mostHeadRows(shapes)); }
 
 uint32_t Writer::stageIndex(StringRef name) const {
@@ -286,7 +285,7 @@ fb::Slot Writer::buildSlot(StageOp stage, DispatchOp dispatch, ArenaOp arena, At
 
 Offset<fb::Command> Writer::buildCommand(StageOp stage, DispatchOp dispatch, ArenaOp arena) {
   StringRef kernel = kernelName(dispatch.getKernel());
-  const KernelSignature *signature = findSignature(std::string_view(kernel.data(), kernel.size()));
+  const KernelSignature *signature = findSignature(kernel);
   std::vector<fb::Slot> slots;
   if (signature) // else a dry run's, which nothing will run
     for (auto [spec, slot] : llvm::zip(signature->slots, dispatch.getSlots()))
@@ -301,9 +300,9 @@ Offset<fb::Command> Writer::buildCommand(StageOp stage, DispatchOp dispatch, Are
   if (auto blocks = dispatch.getGrid())
     grid = fb::Grid(static_cast<uint32_t>((*blocks)[0]), static_cast<uint32_t>((*blocks)[1]));
   auto rows = static_cast<uint64_t>(*cast<ForwardOp>(dispatch->getParentOp()).getRows());
-  return fb::CreateCommand(builder, fb::CommandKind::Dispatch,
-                           kernels->find(kernel.str(), signature, slots, rows), slotVector, &count,
-                           op, static_cast<int32_t>(dispatch.getLayer()),
+  auto kind = cuda::isGemm(kernel) ? fb::CommandKind::Gemm : fb::CommandKind::Dispatch;
+  return fb::CreateCommand(builder, kind, kernels->find(kernel.str(), signature, slots, rows),
+                           slotVector, &count, op, static_cast<int32_t>(dispatch.getLayer()),
                            dispatch.getGrid() ? &grid : nullptr);
 }
 
@@ -326,8 +325,9 @@ Offset<fb::Forward> Writer::buildForward(StageOp stage, ForwardOp forward) {
   int32_t logits = -1;
   for (DispatchOp dispatch : forward.getBlock().getOps<DispatchOp>()) {
     commands.push_back(buildCommand(stage, dispatch, arena));
-    if (dispatch.getLogits())
-      logits = static_cast<int32_t>(cast<OpResult>(dispatch.getBuffers().back()).getResultNumber());
+    auto own = dispatch.getBuffers().drop_back(cuda::isGemm(kernelName(dispatch.getKernel())));
+    if (dispatch.getLogits()) // behind them, a product's workspace
+      logits = static_cast<int32_t>(cast<OpResult>(own.back()).getResultNumber());
   }
   auto bufferVector = builder.CreateVector(buffers);
   auto commandVector = builder.CreateVector(commands);

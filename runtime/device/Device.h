@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -35,13 +36,23 @@ struct DeviceCode {
   uint32_t sharedBytes = 0; ///< Dynamic, of a block.
 };
 
+/// A product that a GPU's library computes: y (+)= x weight^T + bias, all row-major.
+struct DeviceGemm {
+  std::string type, yType; ///< Of x and weight, and of y: "f32", "bf16", "f16".
+  uint64_t rows = 0, columns = 0, outputs = 0;
+  bool accumulate = false;
+  uint64_t x = 0, weight = 0, bias = 0, y = 0; ///< Addresses; a bias is F32, or 0.
+  uint64_t workspace = 0, workspaceBytes = 0;
+};
+
 /// One command with every address resolved.
 struct DeviceCommand {
   std::string op;              ///< For messages: "layer 3 attention".
   std::string kernel;          ///< "linear.q4_1"
   std::vector<uint64_t> slots; ///< Addresses and constants, in the order of the kernel's signature.
   fb::Items items;
-  DeviceCode code = {}; ///< On a GPU.
+  DeviceCode code = {};                ///< On a GPU.
+  std::optional<DeviceGemm> gemm = {}; ///< In place of code.
   /// Where the step says how many of the command's rows are valid; a GPU's kernels look by
   /// themselves.
   uint64_t validRows = 0;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/cuda/AttentionShape.h"
 #include "codegen/cuda/KernelTable.h"
 #include "runtime/plan/Checks.h"
 #include "runtime/sampling/Sampler.h"
@@ -15,13 +16,6 @@ namespace strata::checks {
 namespace {
 
 constexpr uint64_t f32Bytes = 4;
-
-/// Part `index` of `linear.q4_1` or `attention.f16.f32`; part 0 is the family.
-std::string_view namePart(std::string_view kernel, uint32_t index) {
-  for (; index > 0 && !kernel.empty(); --index)
-    kernel.remove_prefix(std::min(kernel.find('.'), kernel.size() - 1) + 1);
-  return kernel.substr(0, kernel.find('.'));
-}
 
 const fb::Field *fieldAt(const fb::BlockLayout &layout, uint64_t offset) {
   for (uint32_t i = 0; i < count(layout.fields()); ++i)
@@ -58,7 +52,10 @@ private:
   Status checkFamily() const;
   Status checkElementwise() const;
   Status checkLinear() const;
+  Status checkGemm() const;
   Status checkNormLinear() const;
+  Status checkQkv() const;
+  Status checkBias(std::string_view bias, std::initializer_list<uint64_t> outputs) const;
   Status checkAttention() const;
   Status checkPaging(std::string_view state) const;
   Status checkSlotState(std::initializer_list<uint64_t> factors) const;
@@ -73,6 +70,10 @@ private:
     return needs(name, std::span(factors.begin(), factors.size()));
   }
   Status needs(std::string_view name, std::span<const uint64_t> factors) const;
+  /// Bytes of a row of `width` elements of a buffer slot.
+  uint64_t rowBytes(std::string_view name, uint64_t width) const {
+    return typedBytes(bufferType(kernel_, name), width);
+  }
 
   const fb::Plan &plan_;
   const fb::Stage &stage_;
@@ -110,6 +111,10 @@ Status OperandChecker::findRows() {
     rows_ = bucket_.rows();
     return {};
   }
+  if (family == "gemm") { // over all rows of either kind
+    rows_ = bucket_.rows();
+    return checkItems(0, 1);
+  }
   uint64_t perRow = family.starts_with("attention") ? constant("query_heads") : 1;
   bool isFixed = false, mayBeHead = true;
   if (family == "linear") {
@@ -119,7 +124,8 @@ Status OperandChecker::findRows() {
   } else {
     isHead_ = items.head_row() != 0;
     mayBeHead = family != "embed" && !family.starts_with("attention") && family != "kv_write" &&
-                family != "norm_qkv" && family != "norm_gated" && family != "router";
+                family != "norm_qkv" && family != "qkv_rope" && family != "norm_gated" &&
+                family != "router";
   }
   uint64_t found = isHead_ ? items.head_row() : items.row();
   uint64_t other = isHead_ ? items.row() : items.head_row();
@@ -202,6 +208,48 @@ Status OperandChecker::checkLinear() const {
   return checkScratch(columns);
 }
 
+// The library reads the weights as one, and writes all rows of its bucket.
+Status OperandChecker::checkGemm() const {
+  uint64_t columns = constant("columns"), outputs = constant("outputs"), bytes = 0;
+  if (constant("rows") != rows_)
+    return invalid("kernel '{}' multiplies {} rows of a bucket of {}", kernel_, constant("rows"),
+                   rows_);
+  const fb::Weight *previous = nullptr;
+  for (std::string_view name : {"weight", "weight_2", "weight_3"}) {
+    if (slot(name).kind() == fb::SlotKind::Constant)
+      continue;
+    const fb::Weight &weight = *stage_.weights()->Get(slot(name).object());
+    bool isBehind = !previous || (weight.segment() == previous->segment() &&
+                                  weight.offset() == previous->offset() + previous->bytes() &&
+                                  weight.end_layer() == 0 && slot(name).offset() == 0 &&
+                                  slot("weight").offset() == 0);
+    if (!isBehind)
+      return invalid("kernel '{}' reads weights '{}' and '{}' as one, but the second does not lie "
+                     "behind the first",
+                     kernel_, text(previous->name()), text(weight.name()));
+    bytes += slot(name).bytes(); // of weights that the stage holds
+    previous = &weight;
+  }
+  STRATA_RETURN_IF_ERROR(needs("x", {rows_, rowBytes("x", columns)}));
+  STRATA_RETURN_IF_ERROR(needs("y", {rows_, rowBytes("y", outputs)}));
+  auto wanted = checkedMul(outputs, rowBytes("x", columns));
+  if (!wanted || *wanted != bytes)
+    return invalid("kernel '{}' has {} outputs of {} columns, but weights of {} bytes", kernel_,
+                   outputs, columns, bytes);
+  uint64_t workspace = KernelLibrary::of(text(stage_.target()))->gpu()->gemmWorkspaceBytes;
+  if (slot("workspace").bytes() != workspace)
+    return invalid("kernel '{}' is given a workspace of {} bytes; {} is right for {}", kernel_,
+                   slot("workspace").bytes(), workspace, text(stage_.target()));
+  return checkBias("bias", {outputs});
+}
+
+Status OperandChecker::checkBias(std::string_view bias,
+                                 std::initializer_list<uint64_t> outputs) const {
+  std::vector<uint64_t> factors(outputs);
+  factors.push_back(f32Bytes);
+  return slot(bias).kind() == fb::SlotKind::Constant ? Status() : needs(bias, factors);
+}
+
 // Those that normalise first: each output is one of `weights`, whose rows number `outputs`.
 Status OperandChecker::checkNormLinear() const {
   uint64_t columns = constant("columns");
@@ -209,12 +257,10 @@ Status OperandChecker::checkNormLinear() const {
   STRATA_RETURN_IF_ERROR(needs("norm", {columns, f32Bytes}));
   auto checkWeight = [&](std::string_view weight, std::string_view bias, std::string_view type,
                          std::initializer_list<uint64_t> outputs) -> Status {
-    std::vector<uint64_t> factors(outputs), biases(outputs);
+    std::vector<uint64_t> factors(outputs);
     factors.push_back(typedBytes(type, columns));
-    biases.push_back(f32Bytes);
     STRATA_RETURN_IF_ERROR(needs(weight, factors));
-    return bias.empty() || slot(bias).kind() == fb::SlotKind::Constant ? Status()
-                                                                       : needs(bias, biases);
+    return bias.empty() ? Status() : checkBias(bias, outputs);
   };
   if (signature_.family == "norm_linear") {
     STRATA_RETURN_IF_ERROR(needs("y", {rows_, constant("outputs"), f32Bytes}));
@@ -226,8 +272,20 @@ Status OperandChecker::checkNormLinear() const {
       STRATA_RETURN_IF_ERROR(checkWeight(weight, "", namePart(kernel_, 2), {constant("outputs")}));
     return {};
   }
+  STRATA_RETURN_IF_ERROR(checkQkv());
+  uint64_t queryHeads = constant("query_heads"), kvHeads = constant("kv_heads");
+  uint64_t width = constant("head_width");
+  std::string_view type = namePart(kernel_, 1);
+  STRATA_RETURN_IF_ERROR(checkWeight("q_weight", "q_bias", type, {queryHeads, width}));
+  STRATA_RETURN_IF_ERROR(checkWeight("k_weight", "k_bias", type, {kvHeads, width}));
+  return checkWeight("v_weight", "v_bias", type, {kvHeads, width});
+}
+
+// norm_qkv and qkv_rope, whose names end with the types of K and V.
+Status OperandChecker::checkQkv() const {
   uint64_t queryHeads = constant("query_heads"), kvHeads = constant("kv_heads");
   uint64_t width = constant("head_width"), tokens = constant("block_tokens");
+  uint32_t types = signature_.family == "norm_qkv" ? 2 : 1; // the part of K's
   if (width % 4 != 0 || constant("rotary_width") % 2 != 0 || constant("rotary_width") > width)
     return invalid("kernel '{}' rotates {} elements of heads of {}", kernel_,
                    constant("rotary_width"), width);
@@ -237,12 +295,17 @@ Status OperandChecker::checkNormLinear() const {
                    slot("k").object(), slot("v").object());
   STRATA_RETURN_IF_ERROR(needs("y", {rows_, queryHeads, width, f32Bytes}));
   STRATA_RETURN_IF_ERROR(needs("frequencies", {constant("rotary_width") / 2, f32Bytes}));
-  STRATA_RETURN_IF_ERROR(needs("k", {tokens, kvHeads, typedBytes(namePart(kernel_, 2), width)}));
-  STRATA_RETURN_IF_ERROR(needs("v", {tokens, kvHeads, typedBytes(namePart(kernel_, 3), width)}));
-  std::string_view type = namePart(kernel_, 1);
-  STRATA_RETURN_IF_ERROR(checkWeight("q_weight", "q_bias", type, {queryHeads, width}));
-  STRATA_RETURN_IF_ERROR(checkWeight("k_weight", "k_bias", type, {kvHeads, width}));
-  return checkWeight("v_weight", "v_bias", type, {kvHeads, width});
+  STRATA_RETURN_IF_ERROR(
+      needs("k", {tokens, kvHeads, typedBytes(namePart(kernel_, types), width)}));
+  STRATA_RETURN_IF_ERROR(
+      needs("v", {tokens, kvHeads, typedBytes(namePart(kernel_, types + 1), width)}));
+  if (signature_.family == "norm_qkv")
+    return {};
+  // No number of heads here exceeds what a slot was found to hold.
+  STRATA_RETURN_IF_ERROR(needs("x", {rows_, queryHeads + 2 * kvHeads, width, f32Bytes}));
+  STRATA_RETURN_IF_ERROR(checkBias("q_bias", {queryHeads, width}));
+  STRATA_RETURN_IF_ERROR(checkBias("k_bias", {kvHeads, width}));
+  return checkBias("v_bias", {kvHeads, width});
 }
 
 Status OperandChecker::checkAttention() const {
@@ -259,10 +322,17 @@ Status OperandChecker::checkAttention() const {
       (constant("window") == 0 || constant("window") > group.window()))
     return invalid("kernel '{}' looks {} tokens back but state '{}' keeps {}", kernel_,
                    constant("window"), text(group.name()), group.window());
-  STRATA_RETURN_IF_ERROR(needs("y", {rows_, queryHeads, valueWidth, f32Bytes}));
+  bool isPrompt = signature_.family == "attention_prompt"; // K and V of one type
+  STRATA_RETURN_IF_ERROR(needs("y", {rows_, queryHeads, rowBytes("y", valueWidth)}));
   STRATA_RETURN_IF_ERROR(needs("k", {tokens, kvHeads, typedBytes(namePart(kernel_, 1), keyWidth)}));
   STRATA_RETURN_IF_ERROR(
-      needs("v", {tokens, kvHeads, typedBytes(namePart(kernel_, 2), valueWidth)}));
+      needs("v", {tokens, kvHeads, typedBytes(namePart(kernel_, isPrompt ? 1 : 2), valueWidth)}));
+  if (isPrompt && (!cuda::hasAttentionPrompt(queryHeads / kvHeads, keyWidth, valueWidth) ||
+                   constant("sequences") != bucket_.sequences()))
+    return invalid("kernel '{}' is made for {} sequences and {} heads of widths {} and {} for each "
+                   "of keys; the bucket has {} sequences",
+                   kernel_, constant("sequences"), queryHeads / kvHeads, keyWidth, valueWidth,
+                   bucket_.sequences());
   bool isLatent = signature_.family == "attention_latent";
   return needs("q", {rows_, queryHeads, keyWidth + (isLatent ? valueWidth : 0), f32Bytes});
 }
@@ -394,11 +464,12 @@ Status OperandChecker::checkRecurrence() const {
   return checkItems(0, heads);
 }
 
-// Every F32 buffer of the kernel has rows of `width`.
+// Every buffer of the kernel has rows of `width`.
 Status OperandChecker::checkElementwise() const {
   for (uint32_t i = 0; i < signature_.slots.size(); ++i)
     if (signature_.slots[i].kind == fb::SlotKind::Buffer)
-      STRATA_RETURN_IF_ERROR(needs(signature_.slots[i].name, {rows_, constant("width"), f32Bytes}));
+      STRATA_RETURN_IF_ERROR(needs(signature_.slots[i].name,
+                                   {rows_, rowBytes(signature_.slots[i].name, constant("width"))}));
   return {};
 }
 
@@ -406,9 +477,13 @@ Status OperandChecker::checkFamily() const {
   std::string_view family = signature_.family;
   if (family == "linear")
     return checkLinear();
+  if (family == "gemm")
+    return checkGemm();
+  if (family == "qkv_rope")
+    return checkQkv();
   if (family.starts_with("norm_"))
     return checkNormLinear();
-  if (family == "attention" || family == "attention_latent")
+  if (family.starts_with("attention"))
     return checkAttention();
   if (family == "head_linear")
     return checkHeadLinear();
@@ -479,7 +554,12 @@ Status OperandChecker::checkFamily() const {
     return checkExperts();
   if (family == "conv" || family == "ssm_scan")
     return checkRecurrence();
-  if (family == "gated" || family == "activation" || family == "add" || family == "copy_rows")
+  if (family == "gated_pair") {
+    STRATA_RETURN_IF_ERROR(needs("x", {rows_, 2, rowBytes("x", constant("width"))}));
+    return needs("y", {rows_, rowBytes("y", constant("width"))});
+  }
+  if (family == "gated" || family == "convert" || family == "activation" || family == "add" ||
+      family == "copy_rows")
     return checkElementwise();
   return makeError(StatusCode::Unimplemented, "nothing is known of what kernel '{}' touches",
                    kernel_);
@@ -493,45 +573,6 @@ Status OperandChecker::run() {
 }
 
 } // namespace
-
-Status checkLaunch(const fb::Stage &stage, const fb::Command &command, uint64_t rows) {
-  const fb::Kernel &kernel = *stage.kernels()->Get(command.kernel());
-  std::string_view name = text(kernel.name());
-  std::optional<KernelLibrary> library = KernelLibrary::of(text(stage.target()));
-  if (library->isCpu())
-    return command.grid() ? invalid("kernel '{}' of a CPU has a grid", name) : Status();
-  const KernelSignature &signature = *findSignature(name);
-  uint32_t next = 0;
-  for (uint32_t i = 0; i < signature.slots.size(); ++i) {
-    if (!signature.slots[i].isSpecialised())
-      continue;
-    uint64_t made = kernel.constants()->Get(next++), given = command.slots()->Get(i)->offset();
-    if (made != given)
-      return invalid("kernel '{}' was made for a '{}' of {} but is given {}", name,
-                     signature.slots[i].name, made, given);
-  }
-  cuda::LaunchShape shape = cuda::launchShape(
-      name, rows,
-      [&](std::string_view constant) {
-        auto spec = std::find_if(signature.slots.begin(), signature.slots.end(),
-                                 [&](const SlotSpec &each) { return each.name == constant; });
-        return command.slots()->Get(uint32_t(spec - signature.slots.begin()))->offset();
-      },
-      *library->gpu());
-  constexpr uint64_t mostX = INT32_MAX, mostY = 65535; // of every architecture
-  if (shape.gridX > mostX || shape.gridY > mostY)
-    return invalid("kernel '{}' needs a grid of {} x {} blocks; {} x {} are possible", name,
-                   shape.gridX, shape.gridY, mostX, mostY);
-  if (!command.grid() || command.grid()->x() != shape.gridX || command.grid()->y() != shape.gridY ||
-      kernel.threads() != shape.threads || kernel.shared_bytes() != shape.sharedBytes ||
-      kernel.rows() != shape.rows)
-    return invalid("kernel '{}' is launched with {} x {} blocks of {} threads for {} rows; {} x {} "
-                   "of {} for {} are right",
-                   name, command.grid() ? command.grid()->x() : 0,
-                   command.grid() ? command.grid()->y() : 0, kernel.threads(), kernel.rows(),
-                   shape.gridX, shape.gridY, shape.threads, shape.rows);
-  return {};
-}
 
 Status checkOperands(const fb::Plan &plan, const fb::Stage &stage, const fb::Bucket &bucket,
                      const fb::Command &command) {

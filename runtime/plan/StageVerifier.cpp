@@ -4,6 +4,7 @@
 #include <set>
 #include <vector>
 
+#include "codegen/cuda/KernelTable.h"
 #include "runtime/checkpoint/WeightTypeTable.h"
 #include "runtime/plan/Checks.h"
 #include "runtime/plan/PlanFile.h"
@@ -215,14 +216,20 @@ Status checkCode(const KernelLibrary &library, const fb::Kernel &kernel) {
       return invalid("kernel '{}' of a CPU has code of its own", name);
     return {};
   }
-  STRATA_RETURN_IF_ERROR(
-      checkName(fmt::format("the function of kernel '{}'", name), kernel.function()));
+  bool isGemm = cuda::isGemm(name); // the vendor's library has its code
+  if (!isGemm)
+    STRATA_RETURN_IF_ERROR(
+        checkName(fmt::format("the function of kernel '{}'", name), kernel.function()));
   uint32_t constants = 0;
   for (const SlotSpec &slot : findSignature(name)->slots)
     constants += slot.isSpecialised();
   if (count(kernel.constants()) != constants || !isAligned(kernel.constants()))
     return invalid("kernel '{}' is made for {} constants; it takes {}", name,
                    count(kernel.constants()), constants);
+  if (isGemm)
+    return kernel.function() || kernel.threads() != 0 || kernel.shared_bytes() != 0
+               ? invalid("kernel '{}' of a library has code of its own", name)
+               : Status();
   if (kernel.threads() == 0 || kernel.threads() > 1024 ||
       kernel.shared_bytes() > library.gpu()->sharedBytesPerBlock)
     return invalid("kernel '{}' has blocks of {} threads and {} bytes of shared memory; up to 1024 "

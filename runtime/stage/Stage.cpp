@@ -8,6 +8,7 @@
 #include "runtime/checkpoint/WeightTypeTable.h"
 #include "runtime/plan/PlanAccess.h"
 #include "runtime/plan/WeightPlaces.h"
+#include "runtime/stage/GemmCommand.h"
 #include "runtime/stage/RandomWeights.h"
 
 namespace strata {
@@ -270,6 +271,7 @@ Status Stage::prepareLine(const fb::Forward &forward, uint32_t handoffNumber,
                       planned.grid()->y(), kernel.threads(), kernel.shared_bytes()};
       STRATA_ASSIGN_OR_RETURN(command.validRows, validRows(planned));
     }
+    uint64_t workspaceBytes = 0; // of a gemm: its last buffer
     std::vector<Operand> touched;
     for (uint32_t s = 0; s < planned.slots()->size(); ++s) {
       Operand operand;
@@ -277,11 +279,15 @@ Status Stage::prepareLine(const fb::Forward &forward, uint32_t handoffNumber,
       if (!address.isOk())
         return std::move(address).status().at("slot", std::to_string(s)).at("command", command.op);
       command.slots.push_back(*address);
+      if (planned.slots()->Get(s)->kind() == fb::SlotKind::Buffer)
+        workspaceBytes = planned.slots()->Get(s)->bytes();
       if (planned.slots()->Get(s)->kind() != fb::SlotKind::Scratch)
         command.bytes += operand.bytes * operand.count;
       if (operand.count > 0)
         touched.push_back(operand);
     }
+    if (planned.kind() == fb::CommandKind::Gemm)
+      command.gemm = gemmOf(command.kernel, command.slots, workspaceBytes);
     commands.push_back(std::move(command));
     if (options.keepOperands)
       operands.push_back(std::move(touched));

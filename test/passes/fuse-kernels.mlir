@@ -50,10 +50,14 @@ strata.model @m attributes {family = "f", hidden = 16 : i64, layers = 1 : i64,
       }
     }
 
-    // Many rows are bound by arithmetic, and weights of two types have no kernel together.
+    // Many rows are bound by arithmetic: the library multiplies gate and up at once
+    // (select-gemm.mlir). Weights of two types have no kernel together.
     // CHECK-LABEL: strata.forward @many
-    // CHECK: strata.invoke @cuda.rms_norm(
-    // CHECK-NOT: norm_gated
+    // CHECK: strata.invoke @cuda.rms_norm.bf16(
+    // CHECK-NEXT: strata.invoke @cuda.gemm.bf16.bf16(
+    // CHECK-NEXT: strata.invoke @cuda.gated_pair.silu.bf16(
+    // CHECK-NEXT: strata.invoke @cuda.gemm.bf16(
+    // CHECK-NEXT: }
     // CHECK-LABEL: strata.forward @mixed
     // CHECK: strata.invoke @cuda.rms_norm(
     // CHECK-NOT: norm_qkv

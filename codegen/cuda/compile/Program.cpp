@@ -33,11 +33,14 @@ std::string moduleSource(std::span<const Specialisation> specialisations,
                  target.multiprocessors, target.sharedBytesPerBlock);
   std::set<std::string> headers;
   for (const Specialisation &each : specialisations)
-    headers.insert(header(each.kernel));
+    if (!isGemm(each.kernel))
+      headers.insert(header(each.kernel));
   for (const std::string &name : headers)
     fmt::format_to(to, "#include \"codegen/cuda/{}\"\n", name);
   for (uint32_t i = 0; i < specialisations.size(); ++i) {
     const Specialisation &each = specialisations[i];
+    if (isGemm(each.kernel))
+      continue;
     const KernelSignature &signature = *findSignature(each.kernel);
     std::string function = functionName(i);
     fmt::format_to(to,

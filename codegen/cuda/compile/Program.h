@@ -20,7 +20,8 @@ struct SourceFile {
 /// those include: a module is compiled from these alone, whatever is installed.
 std::span<const SourceFile> sourceFiles();
 
-/// A translation unit with function `functionName(i)` for specialisation i.
+/// A translation unit with function `functionName(i)` for specialisation i, products of the
+/// vendor's library left out.
 std::string moduleSource(std::span<const Specialisation> specialisations, const CudaTarget &target);
 
 } // namespace strata::cuda

@@ -34,7 +34,8 @@ struct CudaTarget {
   double bytesPerSecond;         ///< Sustained read bandwidth.
   double flopsPerSecond;         ///< Sustained rate of the matrix units on 16-bit inputs.
   uint32_t multiprocessors;
-  uint32_t sharedBytesPerBlock; ///< Most dynamic shared memory of a block.
+  uint64_t gemmWorkspaceBytes = 4ull << 20; ///< What the vendor's library is given for a product.
+  uint32_t sharedBytesPerBlock;             ///< Most dynamic shared memory of a block.
   CudaFeatures features;
   CudaCaps caps;
 };

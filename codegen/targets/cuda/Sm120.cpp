@@ -10,6 +10,7 @@ const CudaTarget cudaSm120 = {
     .bytesPerSecond = 1.6e12,
     .flopsPerSecond = 200e12,
     .multiprocessors = 170,
+    .gemmWorkspaceBytes = 12 << 20,
     .sharedBytesPerBlock = 99 * 1024,
     .features = {.dependentLaunch = true, .clusters = true, .bulkCopy = true},
     .caps = {},

@@ -10,6 +10,7 @@ const CudaTarget cudaSm90 = {
     .bytesPerSecond = 4.66e12,
     .flopsPerSecond = 788e12,
     .multiprocessors = 132,
+    .gemmWorkspaceBytes = 32 << 20,
     .sharedBytesPerBlock = 227 * 1024,
     .features = {.dependentLaunch = true,
                  .clusters = true,

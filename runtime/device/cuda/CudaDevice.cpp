@@ -10,6 +10,7 @@
 #include "codegen/targets/cuda/CudaTarget.h"
 #include "runtime/base/CheckedMath.h"
 #include "runtime/device/cuda/Driver.h"
+#include "runtime/device/cuda/Gemm.h"
 #include "runtime/device/cuda/Line.h"
 
 namespace strata::cuda {
@@ -83,7 +84,8 @@ private:
   CudaOptions options_;
   CUdevice gpu_ = 0;
   CUcontext context_ = nullptr;
-  CUstream stream_ = nullptr;
+  CUstream stream_ = nullptr, captureStream_ = nullptr;
+  std::unique_ptr<GemmLibrary> gemms_; ///< Once a line has a product.
   std::array<CUevent, 2> events_ = {}; ///< The ends of the launches on the stream, in turn.
   CUmodule module_ = nullptr;
   std::vector<CUdeviceptr> allocations_;
@@ -107,6 +109,8 @@ Status CudaDevice::open(uint32_t gpu) {
   STRATA_RETURN_IF_ERROR(enter());
   STRATA_RETURN_IF_ERROR(
       check(driver_.cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING), "cuStreamCreate"));
+  STRATA_RETURN_IF_ERROR(
+      check(driver_.cuStreamCreate(&captureStream_, CU_STREAM_NON_BLOCKING), "cuStreamCreate"));
   for (CUevent &event : events_)
     STRATA_RETURN_IF_ERROR(
         check(driver_.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate"));
@@ -122,6 +126,7 @@ CudaDevice::~CudaDevice() {
     return;
   // What is left over is the context's, which ends with its last device.
   lines_.clear();
+  gemms_.reset();
   for (CUdeviceptr allocation : allocations_)
     (void)driver_.cuMemFree(allocation);
   for (void *allocation : hostAllocations_)
@@ -131,8 +136,9 @@ CudaDevice::~CudaDevice() {
   for (CUevent event : events_)
     if (event)
       (void)driver_.cuEventDestroy(event);
-  if (stream_)
-    (void)driver_.cuStreamDestroy(stream_);
+  for (CUstream stream : {stream_, captureStream_})
+    if (stream)
+      (void)driver_.cuStreamDestroy(stream);
   (void)driver_.cuDevicePrimaryCtxRelease(gpu_);
 }
 
@@ -205,10 +211,20 @@ Status CudaDevice::loadModule(std::span<const std::byte> code) {
 Result<LineId> CudaDevice::prepare(std::string name, std::vector<DeviceCommand> commands) {
   STRATA_RETURN_IF_ERROR(checkUnlocked(name, 0));
   STRATA_RETURN_IF_ERROR(enter());
+  bool hasProduct = std::ranges::any_of(
+      commands, [](const DeviceCommand &each) { return each.gemm.has_value(); });
+  if (hasProduct && !gemms_) {
+    Result<std::unique_ptr<GemmLibrary>> opened = GemmLibrary::open();
+    if (!opened.isOk())
+      return std::move(opened).status().at("device", this->name());
+    gemms_ = std::move(*opened);
+  }
   Result<std::unique_ptr<Line>> line =
       Line::create(driver_, module_, std::move(name), std::move(commands),
                    {.context = context_,
                     .stream = stream_,
+                    .captureStream = captureStream_,
+                    .gemms = gemms_.get(),
                     .useGraph = options_.useGraphs,
                     .dependentLaunch = target_.features.dependentLaunch});
   if (!line.isOk())

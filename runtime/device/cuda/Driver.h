@@ -19,15 +19,18 @@ namespace strata::cuda {
           f(cuDeviceTotalMem) f(cuDriverGetVersion) f(cuEventCreate) f(cuEventDestroy)             \
               f(cuEventQuery) f(cuEventRecord) f(cuFuncGetParamInfo) f(cuFuncLoad)                 \
                   f(cuFuncSetAttribute) f(cuGetErrorName) f(cuGetErrorString)                      \
-                      f(cuGraphAddDependencies) f(cuGraphAddKernelNode) f(cuGraphCreate)           \
-                          f(cuGraphDestroy) f(cuGraphExecDestroy) f(cuGraphInstantiateWithFlags)   \
-                              f(cuGraphLaunch) f(cuGraphUpload) f(cuInit) f(cuLaunchKernel)        \
-                                  f(cuMemAlloc) f(cuMemFree) f(cuMemFreeHost) f(cuMemGetInfo)      \
-                                      f(cuMemHostAlloc) f(cuMemcpyAsync) f(cuMemcpyDtoH)           \
-                                          f(cuMemcpyHtoD) f(cuMemsetD8) f(cuMemsetD8Async)         \
-                                              f(cuModuleGetFunction) f(cuModuleLoadData)           \
-                                                  f(cuModuleUnload) f(cuStreamCreate)              \
-                                                      f(cuStreamDestroy) f(cuStreamSynchronize)
+                      f(cuGraphAddChildGraphNode) f(cuGraphAddDependencies)                        \
+                          f(cuGraphAddKernelNode) f(cuGraphCreate) f(cuGraphDestroy)               \
+                              f(cuGraphExecDestroy) f(cuGraphInstantiateWithFlags)                 \
+                                  f(cuGraphLaunch) f(cuGraphUpload) f(cuInit) f(cuLaunchKernel)    \
+                                      f(cuMemAlloc) f(cuMemFree) f(cuMemFreeHost) f(cuMemGetInfo)  \
+                                          f(cuMemHostAlloc) f(cuMemcpyAsync) f(cuMemcpyDtoH)       \
+                                              f(cuMemcpyHtoD) f(cuMemsetD8) f(cuMemsetD8Async)     \
+                                                  f(cuModuleGetFunction) f(cuModuleLoadData)       \
+                                                      f(cuModuleUnload) f(cuStreamBeginCapture)    \
+                                                          f(cuStreamCreate) f(cuStreamDestroy)     \
+                                                              f(cuStreamEndCapture)                \
+                                                                  f(cuStreamSynchronize)
 
 struct Driver {
 #define STRATA_DECLARE(name) decltype(&::name) name = nullptr;

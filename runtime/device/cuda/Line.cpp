@@ -8,7 +8,9 @@ Result<std::unique_ptr<Line>> Line::create(const Driver &driver, CUmodule module
   std::unique_ptr<Line> line(new Line(driver, std::move(name), options));
   for (DeviceCommand &command : commands) {
     std::string op = command.op;
-    if (Status status = line->addNode(module, std::move(command)); !status.isOk())
+    Status status =
+        command.gemm ? line->addProduct(command) : line->addNode(module, std::move(command));
+    if (!status.isOk())
       return std::move(status).at("command", op).at("line", line->name());
   }
   if (options.useGraph && !line->nodes_.empty())
@@ -71,17 +73,58 @@ Status Line::addNode(CUmodule module, DeviceCommand command) {
   return {};
 }
 
+Status Line::addProduct(const DeviceCommand &command) {
+  auto node = std::make_unique<Node>();
+  node->op = command.op;
+  STRATA_ASSIGN_OR_RETURN(node->product, options_.gemms->prepare(*command.gemm));
+  nodes_.push_back(std::move(node));
+  return {};
+}
+
+Result<CUgraphNode> Line::addToGraph(const Node &node) {
+  if (node.product)
+    return addToGraph(*node.product);
+  CUgraphNode added = nullptr;
+  STRATA_RETURN_IF_ERROR(
+      driver_.check(driver_.cuGraphAddKernelNode(&added, graph_, nullptr, 0, &node.launch),
+                    "cuGraphAddKernelNode"));
+  return added;
+}
+
+// The library has no explicit nodes, so that its one call is recorded.
+Result<CUgraphNode> Line::addToGraph(const GemmProduct &product) {
+  CUgraph recorded = nullptr;
+  CUgraphNode added = nullptr;
+  STRATA_RETURN_IF_ERROR(driver_.check(
+      driver_.cuStreamBeginCapture(options_.captureStream, CU_STREAM_CAPTURE_MODE_RELAXED),
+      "cuStreamBeginCapture"));
+  Status status = product.run(options_.captureStream);
+  Status ended = driver_.check(driver_.cuStreamEndCapture(options_.captureStream, &recorded),
+                               "cuStreamEndCapture");
+  if (status.isOk())
+    status = std::move(ended);
+  if (status.isOk())
+    status = driver_.check(driver_.cuGraphAddChildGraphNode(&added, graph_, nullptr, 0, recorded),
+                           "cuGraphAddChildGraphNode"); // a copy
+  if (recorded)
+    (void)driver_.cuGraphDestroy(recorded);
+  STRATA_RETURN_IF_ERROR(std::move(status));
+  return added;
+}
+
 Status Line::buildGraph() {
   STRATA_RETURN_IF_ERROR(driver_.check(driver_.cuGraphCreate(&graph_, 0), "cuGraphCreate"));
   CUgraphNode previous = nullptr;
+  bool isBehindProduct = false;
   for (const auto &node : nodes_) {
-    CUgraphNode added = nullptr;
-    Status status =
-        driver_.check(driver_.cuGraphAddKernelNode(&added, graph_, nullptr, 0, &node->launch),
-                      "cuGraphAddKernelNode");
-    if (status.isOk() && previous) {
+    Result<CUgraphNode> made = addToGraph(*node);
+    if (!made.isOk())
+      return std::move(made).status().at("command", node->op);
+    CUgraphNode added = *made;
+    Status status;
+    if (previous) {
       CUgraphEdgeData edge = {};
-      if (options_.dependentLaunch) {
+      if (options_.dependentLaunch && !isBehindProduct && !node->product) {
         edge.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC;
         edge.type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
       }
@@ -91,6 +134,7 @@ Status Line::buildGraph() {
     if (!status.isOk())
       return std::move(status).at("command", node->op);
     previous = added;
+    isBehindProduct = node->product != nullptr;
   }
   STRATA_RETURN_IF_ERROR(driver_.check(driver_.cuGraphInstantiateWithFlags(&executable_, graph_, 0),
                                        "cuGraphInstantiateWithFlags"));
@@ -102,10 +146,13 @@ Status Line::launch() const {
     return driver_.check(driver_.cuGraphLaunch(executable_, options_.stream), "cuGraphLaunch");
   for (const auto &node : nodes_) {
     const CUDA_KERNEL_NODE_PARAMS &p = node->launch;
-    Status status = driver_.check(driver_.cuLaunchKernel(p.func, p.gridDimX, p.gridDimY, 1,
-                                                         p.blockDimX, 1, 1, p.sharedMemBytes,
-                                                         options_.stream, p.kernelParams, nullptr),
-                                  "cuLaunchKernel");
+    Status status =
+        node->product
+            ? node->product->run(options_.stream)
+            : driver_.check(driver_.cuLaunchKernel(p.func, p.gridDimX, p.gridDimY, 1, p.blockDimX,
+                                                   1, 1, p.sharedMemBytes, options_.stream,
+                                                   p.kernelParams, nullptr),
+                            "cuLaunchKernel");
     // One by one, so that the op that fails can be named.
     if (status.isOk())
       status = driver_.check(driver_.cuStreamSynchronize(options_.stream), "running the kernel");

@@ -1,5 +1,5 @@
-// A straight line of kernels on a GPU: one graph of explicit nodes, or the same launches one by
-// one.
+// A straight line of kernels and products on a GPU: one graph of explicit nodes, a product a child
+// graph of what its library does, or the same launches one by one.
 #pragma once
 
 #include <memory>
@@ -8,6 +8,7 @@
 
 #include "runtime/device/Device.h"
 #include "runtime/device/cuda/Driver.h"
+#include "runtime/device/cuda/Gemm.h"
 
 namespace strata::cuda {
 
@@ -16,6 +17,8 @@ public:
   struct Options {
     CUcontext context = nullptr;
     CUstream stream = nullptr;
+    CUstream captureStream = nullptr; ///< A private one: products are recorded on it.
+    GemmLibrary *gemms = nullptr;     ///< Where a command is a product.
     bool useGraph = true;
     bool dependentLaunch = false; ///< Kernels wait for their predecessor by themselves.
   };
@@ -40,11 +43,15 @@ private:
     CUDA_KERNEL_NODE_PARAMS launch = {};
     std::vector<uint64_t> parameters; ///< The slots, then the address of the valid rows.
     void *parameterList[1] = {};
+    std::unique_ptr<GemmProduct> product; ///< Or null; it takes no launch.
   };
 
   Line(const Driver &driver, std::string name, const Options &options)
       : driver_(driver), name_(std::move(name)), options_(options) {}
   Status addNode(CUmodule module, DeviceCommand command);
+  Status addProduct(const DeviceCommand &command);
+  Result<CUgraphNode> addToGraph(const Node &node);
+  Result<CUgraphNode> addToGraph(const GemmProduct &product);
   Status buildGraph();
 
   const Driver &driver_;

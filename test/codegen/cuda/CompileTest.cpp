@@ -14,7 +14,8 @@ TEST_P(CudaCompile, EveryKernel) {
   const CudaTarget &target = *GetParam();
   std::vector<Specialisation> all = {sampleSpecialisation("linear.bf16", 20, target),
                                      sampleSpecialisation("linear.bf16", 200, target),
-                                     sampleSpecialisation("attention.bf16.f16", 20, target)};
+                                     sampleSpecialisation("attention.bf16.f16", 40, target),
+                                     sampleSpecialisation("attention_prompt.f16", 40, target)};
   for (const char *kernel :
        {"linear.bf16", "norm_linear.bf16", "norm_gated.silu.bf16", "norm_qkv.bf16.bf16.bf16"})
     all.push_back(sampleSpecialisation(kernel, 8, target)); // on matrix units

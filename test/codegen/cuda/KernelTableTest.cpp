@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "codegen/cuda/AttentionShape.h"
 #include "codegen/cuda/ClusterShape.h"
 #include "runtime/base/CheckedMath.h"
 #include "runtime/checkpoint/WeightTypeTable.h"
@@ -92,10 +93,35 @@ TEST(CudaKernelTable, FewRowsShareOutTheirTokens) {
   LaunchShape alone = launchShape("attention.f16.f16", 5, sampleConstant, cudaSm80);
   EXPECT_EQ(alone.gridY, 4u); // no clusters
   EXPECT_EQ(alone.clusterY, 1u);
-  LaunchShape many = shapeOf("attention.f16.f16", 9);
-  EXPECT_EQ(many.gridX, 9u);
+  EXPECT_EQ(shapeOf("attention.f16.f16", 32).rows, 32u);
+  LaunchShape many = shapeOf("attention.f16.f16", 33);
+  EXPECT_EQ(many.gridX, 33u);
   EXPECT_EQ(many.gridY, 12u);
   EXPECT_EQ(many.rows, 0u);
+}
+
+TEST(CudaKernelTable, PromptsAreCutIntoTilesOfASequence) {
+  LaunchShape tiles = shapeOf("attention_prompt.bf16", 200);
+  EXPECT_EQ(tiles.gridX, 4u);     // KV heads
+  EXPECT_EQ(tiles.gridY, 4u + 3); // 128 / 3 rows a tile, and one that is not full for each sequence
+  EXPECT_EQ(tiles.threads, 128u);
+  // 128 queries and 64 keys of 64 + 8, 64 values of 96 + 8; 2 * 64 places of a key and a value
+  EXPECT_EQ(tiles.sharedBytes, 2 * (192 * 72 + 64 * 104) + 2048u);
+  EXPECT_TRUE(hasAttentionPrompt(8, 256, 256));
+  EXPECT_FALSE(hasAttentionPrompt(128, 256, 256)); // a tile has 64 rows
+  EXPECT_FALSE(hasAttentionPrompt(1, 72, 64));
+  EXPECT_FALSE(hasAttentionPrompt(1, 64, 272));
+  for (uint64_t width = 16; width <= 256; width += 16) // what every target has
+    EXPECT_LE(attentionTile(1, width, width).sharedBytes, cudaSm86.sharedBytesPerBlock);
+}
+
+TEST(CudaKernelTable, ProductsOfALibraryHaveNoCode) {
+  EXPECT_TRUE(isGemm("gemm.bf16.bf16"));
+  EXPECT_FALSE(isGemm("linear.bf16"));
+  EXPECT_FALSE(hasKernel("gemm.q8_0"));
+  EXPECT_EQ(bufferType("gemm.bf16", "x"), "bf16");
+  EXPECT_EQ(bufferType("gemm.bf16", "y"), "f32");
+  EXPECT_EQ(bufferType("gemm.f16.f16", "y"), "f16");
 }
 
 TEST(CudaKernelTable, HeadsOfABlockDivideTheirGroup) {

@@ -36,6 +36,8 @@ inline uint64_t sampleConstant(std::string_view name) {
       {"key_width", 64},
       {"value_width", 96},
       {"window", 40},
+      {"sequences", 3},
+      {"rows", 12},
       {"context", 200},
       {"weight_rows", 24},
       {"tail", 10},
@@ -78,6 +80,13 @@ inline bool isOneOfMany(std::string_view kernel) {
 inline bool hasTypesOfLinear(std::string_view kernel) {
   return kernel.starts_with("norm_") || kernel.starts_with("expert_") ||
          kernel.starts_with("head_linear");
+}
+
+/// Whether `kernel` stores its result in a type that is none of those it reads, which no kernel
+/// does differently.
+inline bool storesAnotherType(std::string_view kernel) {
+  return kernel.starts_with("attention.") && !namePart(kernel, 3).empty() &&
+         (namePart(kernel, 3) != namePart(kernel, 1) || namePart(kernel, 3) != namePart(kernel, 2));
 }
 
 /// The most rows of a bucket that has `kernel`.
