@@ -60,7 +60,9 @@ uint64_t weightBytesPerStep(const fb::Plan &plan, uint32_t sequences) {
         continue;
       for (uint32_t i = 0; i < count(forward->commands()); ++i) {
         const fb::Command *command = forward->commands()->Get(i);
-        if (command->kind() != fb::CommandKind::Dispatch || readsRowsAlone(*stage, *command))
+        bool isProduct = command->kind() == fb::CommandKind::Gemm;
+        if ((command->kind() != fb::CommandKind::Dispatch && !isProduct) ||
+            readsRowsAlone(*stage, *command))
           continue;
         for (const fb::Slot *slot : *command->slots())
           if (slot->kind() == fb::SlotKind::Weight &&
