@@ -4,8 +4,8 @@
 #include <bit>
 #include <limits>
 
-#include "runtime/tokenizer/BpeTokenizer.h"
 #include "runtime/tokenizer/ByteMap.h"
+#include "runtime/tokenizer/CommonTokenizer.h"
 #include "runtime/tokenizer/PairMerging.h"
 #include "runtime/tokenizer/PatternSplitter.h"
 #include "runtime/tokenizer/TextTable.h"
@@ -76,10 +76,10 @@ struct BytesOf {
 };
 using BytesTable = TextTable<BytesOf>;
 
-class ByteLevelBpe final : public BpeTokenizer {
+class ByteLevelBpe final : public CommonTokenizer {
 public:
   ByteLevelBpe(Vocabulary vocabulary, PatternSplitter splitter)
-      : BpeTokenizer(std::move(vocabulary)), splitter_(std::move(splitter)),
+      : CommonTokenizer(std::move(vocabulary)), splitter_(std::move(splitter)),
         table_(BytesOf{&tokenBytes_}, vocabulary_.tokens.size()),
         merges_(vocabulary_.merges.size()) {}
 

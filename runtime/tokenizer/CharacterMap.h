@@ -15,11 +15,13 @@ namespace strata {
 
 class CharacterMap {
 public:
-  /// Errors: InvalidData (lengths that disagree, no zero at the end).
+  /// Errors: InvalidData (lengths that disagree, no zero at the end, keys that are longer than 256
+  /// bytes or never end).
   static Result<CharacterMap> create(std::string_view bytes);
 
   /// `text`, with the longest sequence that the map knows replaced at every place, from the left.
-  std::string apply(std::string_view text) const;
+  /// Errors: ResourceExhausted (that has more than `mostBytes`).
+  Result<std::string> apply(std::string_view text, size_t mostBytes) const;
 
 private:
   CharacterMap() = default;

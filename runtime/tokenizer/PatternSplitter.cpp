@@ -2,28 +2,10 @@
 
 #include <algorithm>
 
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
-
 #include "runtime/tokenizer/Utf8.h"
 
 namespace strata {
 namespace {
-
-// Limits of one match. A pattern of a real model needs a few steps a byte; one that needs more than
-// this on a piece of text is refused instead of holding the server.
-constexpr uint32_t matchSteps = 50'000'000;
-constexpr uint32_t matchHeapKiB = 256 * 1024;
-
-std::string errorText(int code) {
-  PCRE2_UCHAR buffer[128];
-  pcre2_get_error_message(code, buffer, sizeof buffer);
-  return reinterpret_cast<const char *>(buffer);
-}
-
-struct MatchDataDeleter {
-  void operator()(pcre2_match_data *data) const { pcre2_match_data_free(data); }
-};
 
 /// A run of valid UTF-8, or of other bytes.
 struct Run {
@@ -84,11 +66,6 @@ void arrange(const std::vector<Part> &parts, PatternUse use, size_t begin,
 
 } // namespace
 
-void PatternSplitter::CodeDeleter::operator()(pcre2_code *code) const { pcre2_code_free(code); }
-void PatternSplitter::ContextDeleter::operator()(pcre2_match_context *context) const {
-  pcre2_match_context_free(context);
-}
-
 Result<PatternSplitter> PatternSplitter::create(PreTokenizer preTokenizer) {
   if (preTokenizer.patterns.empty())
     return makeError(StatusCode::Unimplemented,
@@ -101,33 +78,18 @@ Result<PatternSplitter> PatternSplitter::create(PreTokenizer preTokenizer) {
                      preTokenizer.name, preTokenizer.patterns.size(), preTokenizer.uses.size());
   PatternSplitter splitter;
   for (size_t i = 0; i < preTokenizer.patterns.size(); ++i) {
-    const std::string &pattern = preTokenizer.patterns[i];
-    int error = 0;
-    PCRE2_SIZE place = 0;
-    Code code(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
-                            PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &error, &place,
-                            nullptr));
-    if (!code)
-      return makeError(StatusCode::InvalidData,
-                       "pattern {} of {} of pre-tokeniser '{}' does not compile: {} at byte {}",
-                       i + 1, preTokenizer.patterns.size(), preTokenizer.name, errorText(error),
-                       place);
-    // Without JIT (none for this processor, or no executable memory) the interpreter runs.
-    (void)pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);
-    splitter.codes_.push_back(std::move(code));
+    Result<Pattern> pattern = Pattern::create(preTokenizer.patterns[i]);
+    if (!pattern.isOk())
+      return makeError(pattern.status().code(), "pattern {} of {} of pre-tokeniser '{}' {}", i + 1,
+                       preTokenizer.patterns.size(), preTokenizer.name, pattern.status().message());
+    splitter.patterns_.push_back(std::move(*pattern));
   }
-  splitter.context_.reset(pcre2_match_context_create(nullptr));
-  if (!splitter.context_)
-    return makeError(StatusCode::ResourceExhausted, "no memory for the pre-tokeniser's context");
-  pcre2_set_match_limit(splitter.context_.get(), matchSteps);
-  pcre2_set_heap_limit(splitter.context_.get(), matchHeapKiB);
   splitter.preTokenizer_ = std::move(preTokenizer);
   return splitter;
 }
 
-Status PatternSplitter::splitPiece(size_t pattern, std::string_view text, Piece piece, void *match,
-                                   std::vector<Piece> &pieces) const {
-  auto *data = static_cast<pcre2_match_data *>(match);
+Status PatternSplitter::splitPiece(size_t pattern, std::string_view text, Piece piece,
+                                   PatternSearch &search, std::vector<Piece> &pieces) const {
   // The piece is the whole subject: its ends are the text's ends to look-around.
   std::string_view subject = text.substr(piece.begin, piece.end - piece.begin);
   std::vector<Part> parts;
@@ -138,23 +100,18 @@ Status PatternSplitter::splitPiece(size_t pattern, std::string_view text, Piece 
     last = place;
   };
   for (size_t from = 0; from < subject.size();) {
-    auto run = [&](uint32_t options) {
-      return pcre2_match(codes_[pattern].get(), reinterpret_cast<PCRE2_SPTR>(subject.data()),
-                         subject.size(), from, PCRE2_NO_UTF_CHECK | options, data, context_.get());
-    };
-    int found = run(0);
-    if (found == PCRE2_ERROR_JIT_STACKLIMIT) // the interpreter keeps its stack on the heap
-      found = run(PCRE2_NO_JIT);
-    if (found == PCRE2_ERROR_NOMATCH)
+    Result<std::optional<PatternSearch::Match>> found =
+        search.find(patterns_[pattern], subject, from);
+    if (!found.isOk())
+      return makeError(found.status().code(),
+                       "pattern {} of pre-tokeniser '{}' {}, in a piece at "
+                       "byte {}",
+                       pattern + 1, preTokenizer_.name, found.status().message(), piece.begin);
+    if (!*found)
       break;
-    if (found < 0)
-      return makeError(
-          StatusCode::InvalidData,
-          "pattern {} of pre-tokeniser '{}' fails on a piece of {} bytes at byte {}: {}",
-          pattern + 1, preTokenizer_.name, subject.size(), piece.begin + from, errorText(found));
-    const PCRE2_SIZE *bounds = pcre2_get_ovector_pointer(data);
+    auto [begin, end] = **found;
     // Before PCRE2 10.38, \K in look-around could place the bounds backwards or behind the search.
-    size_t matchBegin = std::max(bounds[0], last), matchEnd = std::max(bounds[1], matchBegin);
+    size_t matchBegin = std::max(begin, last), matchEnd = std::max(end, matchBegin);
     cutAt(matchBegin, false);
     cutAt(matchEnd, true);
     from = matchEnd;
@@ -169,6 +126,7 @@ Status PatternSplitter::splitPiece(size_t pattern, std::string_view text, Piece 
 }
 
 Result<std::vector<PatternSplitter::Piece>> PatternSplitter::split(std::string_view text) const {
+  STRATA_ASSIGN_OR_RETURN(PatternSearch search, PatternSearch::create(text.size()));
   std::vector<Run> runs = runsOfValidity(text);
   std::vector<Piece> pieces, next;
   size_t begin = 0;
@@ -176,17 +134,14 @@ Result<std::vector<PatternSplitter::Piece>> PatternSplitter::split(std::string_v
     pieces.push_back({begin, run.end});
     begin = run.end;
   }
-  for (size_t pattern = 0; pattern < codes_.size(); ++pattern) {
-    std::unique_ptr<pcre2_match_data, MatchDataDeleter> data(pcre2_match_data_create(1, nullptr));
-    if (!data)
-      return makeError(StatusCode::ResourceExhausted, "no memory for the pre-tokeniser's match");
+  for (size_t pattern = 0; pattern < patterns_.size(); ++pattern) {
     next.clear();
     size_t run = 0;
     for (const Piece &piece : pieces) {
       while (runs[run].end <= piece.begin)
         ++run;
       if (runs[run].valid)
-        STRATA_RETURN_IF_ERROR(splitPiece(pattern, text, piece, data.get(), next));
+        STRATA_RETURN_IF_ERROR(splitPiece(pattern, text, piece, search, next));
       else
         next.push_back(piece);
     }

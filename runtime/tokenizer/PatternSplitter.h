@@ -2,16 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "runtime/base/Status.h"
+#include "runtime/tokenizer/Pattern.h"
 #include "runtime/tokenizer/Vocabulary.h"
-
-struct pcre2_real_code_8;
-struct pcre2_real_match_context_8;
 
 namespace strata {
 
@@ -34,22 +31,13 @@ public:
   Result<std::vector<Piece>> split(std::string_view text) const;
 
 private:
-  struct CodeDeleter {
-    void operator()(pcre2_real_code_8 *code) const;
-  };
-  struct ContextDeleter {
-    void operator()(pcre2_real_match_context_8 *context) const;
-  };
-  using Code = std::unique_ptr<pcre2_real_code_8, CodeDeleter>;
-
   PatternSplitter() = default;
 
-  Status splitPiece(size_t pattern, std::string_view text, Piece piece, void *match,
+  Status splitPiece(size_t pattern, std::string_view text, Piece piece, PatternSearch &search,
                     std::vector<Piece> &pieces) const;
 
   PreTokenizer preTokenizer_;
-  std::vector<Code> codes_;
-  std::unique_ptr<pcre2_real_match_context_8, ContextDeleter> context_;
+  std::vector<Pattern> patterns_;
 };
 
 } // namespace strata

@@ -8,7 +8,7 @@
 
 #include <fmt/ranges.h>
 
-#include "runtime/tokenizer/BpeTokenizer.h"
+#include "runtime/tokenizer/CommonTokenizer.h"
 #include "runtime/tokenizer/PairMerging.h"
 #include "runtime/tokenizer/SentencePieceText.h"
 #include "runtime/tokenizer/TextTable.h"
@@ -40,10 +40,10 @@ struct TextOfToken {
   std::string_view operator()(int32_t id) const { return (*tokens)[id]; }
 };
 
-class SentencePieceBpe final : public BpeTokenizer {
+class SentencePieceBpe final : public CommonTokenizer {
 public:
   explicit SentencePieceBpe(Vocabulary vocabulary)
-      : BpeTokenizer(std::move(vocabulary)),
+      : CommonTokenizer(std::move(vocabulary)),
         table_(TextOfToken{&vocabulary_.tokens}, vocabulary_.tokens.size()) {}
 
   Status build();

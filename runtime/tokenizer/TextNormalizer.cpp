@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
 #include <unicode/bytestream.h>
 #include <unicode/normalizer2.h>
 #include <unicode/uchar.h>
@@ -14,13 +12,7 @@
 namespace strata {
 namespace {
 
-constexpr uint32_t matchSteps = 10'000'000;
 constexpr size_t maxNormalizedBytes = size_t(1) << 30;
-
-struct MatchFree {
-  void operator()(pcre2_match_data *data) const { pcre2_match_data_free(data); }
-  void operator()(pcre2_match_context *context) const { pcre2_match_context_free(context); }
-};
 
 const icu::Normalizer2 *unicodeForm(TextStep::Kind kind, UErrorCode &error) {
   switch (kind) {
@@ -73,8 +65,6 @@ std::string lowercase(std::string_view text) {
 
 } // namespace
 
-void TextNormalizer::CodeDeleter::operator()(pcre2_code *code) const { pcre2_code_free(code); }
-
 Result<TextNormalizer> TextNormalizer::create(const std::vector<TextStep> &steps) {
   TextNormalizer normalizer;
   for (size_t i = 0; i < steps.size(); ++i) {
@@ -82,23 +72,18 @@ Result<TextNormalizer> TextNormalizer::create(const std::vector<TextStep> &steps
     if (step.kind > TextStep::Kind::CharacterMap)
       return makeError(StatusCode::InvalidData, "text step {} is of kind {}; 0 to {} are known", i,
                        int(step.kind), int(TextStep::Kind::CharacterMap));
-    Step made{step.kind, {}, nullptr, std::nullopt};
+    Step made{step.kind, {}, std::nullopt, std::nullopt};
     if (step.kind == TextStep::Kind::CharacterMap) {
       STRATA_ASSIGN_OR_RETURN(made.map, CharacterMap::create(step.content));
     } else {
       made.content = step.content;
     }
     if (step.kind == TextStep::Kind::Replace) {
-      int error = 0;
-      PCRE2_SIZE place = 0;
-      made.pattern.reset(
-          pcre2_compile(reinterpret_cast<PCRE2_SPTR>(step.pattern.data()), step.pattern.size(),
-                        PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &error, &place, nullptr));
-      if (!made.pattern)
-        return makeError(StatusCode::InvalidData,
-                         "the pattern of text step {} of {} does not compile: PCRE2 error {} at "
-                         "byte {}",
-                         i + 1, steps.size(), error, place);
+      Result<Pattern> pattern = Pattern::create(step.pattern);
+      if (!pattern.isOk())
+        return makeError(pattern.status().code(), "the pattern of text step {} of {} {}", i + 1,
+                         steps.size(), pattern.status().message());
+      made.pattern = std::move(*pattern);
     }
     normalizer.steps_.push_back(std::move(made));
   }
@@ -106,25 +91,18 @@ Result<TextNormalizer> TextNormalizer::create(const std::vector<TextStep> &steps
 }
 
 Result<std::string> TextNormalizer::replaceAll(const Step &step, std::string_view text) {
-  std::unique_ptr<pcre2_match_data, MatchFree> data(pcre2_match_data_create(1, nullptr));
-  std::unique_ptr<pcre2_match_context, MatchFree> context(pcre2_match_context_create(nullptr));
-  if (!data || !context)
-    return makeError(StatusCode::ResourceExhausted, "no memory to normalise {} bytes", text.size());
-  pcre2_set_match_limit(context.get(), matchSteps);
+  STRATA_ASSIGN_OR_RETURN(PatternSearch search, PatternSearch::create(text.size()));
   std::string out;
   size_t copied = 0;
   bool formerWasText = false; // an empty match just behind another is none
   for (size_t from = 0; from <= text.size();) {
-    int found = pcre2_match(step.pattern.get(), reinterpret_cast<PCRE2_SPTR>(text.data()),
-                            text.size(), from, PCRE2_NO_UTF_CHECK, data.get(), context.get());
-    if (found == PCRE2_ERROR_NOMATCH)
+    Result<std::optional<PatternSearch::Match>> found = search.find(*step.pattern, text, from);
+    if (!found.isOk())
+      return makeError(found.status().code(), "a pattern of the normaliser {}",
+                       found.status().message());
+    if (!*found)
       break;
-    if (found < 0)
-      return makeError(StatusCode::InvalidData,
-                       "a pattern of the normaliser fails on {} bytes at byte {}: PCRE2 error {}",
-                       text.size(), from, found);
-    const PCRE2_SIZE *bounds = pcre2_get_ovector_pointer(data.get());
-    size_t begin = std::max(bounds[0], copied), end = std::max(bounds[1], begin);
+    size_t begin = std::max((*found)->begin, copied), end = std::max((*found)->end, begin);
     out.append(text.substr(copied, begin - copied));
     if (begin < end || begin > copied || !formerWasText)
       out += step.content;
@@ -160,7 +138,7 @@ Result<std::string> TextNormalizer::applyStep(const Step &step, std::string text
   case TextStep::Kind::CharacterMap:
     break;
   }
-  return step.map->apply(text);
+  return step.map->apply(text, maxNormalizedBytes);
 }
 
 Result<std::string> TextNormalizer::apply(std::string_view text) const {

@@ -1,7 +1,6 @@
 // Applies a vocabulary's text steps.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,9 +8,8 @@
 
 #include "runtime/base/Status.h"
 #include "runtime/tokenizer/CharacterMap.h"
+#include "runtime/tokenizer/Pattern.h"
 #include "runtime/tokenizer/Vocabulary.h"
-
-struct pcre2_real_code_8;
 
 namespace strata {
 
@@ -29,13 +27,10 @@ public:
   Result<std::string> apply(std::string_view text) const;
 
 private:
-  struct CodeDeleter {
-    void operator()(pcre2_real_code_8 *code) const;
-  };
   struct Step {
     TextStep::Kind kind;
     std::string content;
-    std::unique_ptr<pcre2_real_code_8, CodeDeleter> pattern;
+    std::optional<Pattern> pattern;
     std::optional<CharacterMap> map;
   };
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "runtime/tokenizer/BpeTokenizer.h"
+#include "runtime/tokenizer/CommonTokenizer.h"
 
 namespace strata {
 namespace {

@@ -4,7 +4,7 @@
 #include <array>
 #include <limits>
 
-#include "runtime/tokenizer/BpeTokenizer.h"
+#include "runtime/tokenizer/CommonTokenizer.h"
 #include "runtime/tokenizer/SentencePieceText.h"
 #include "runtime/tokenizer/TextTable.h"
 #include "runtime/tokenizer/Utf8.h"
@@ -20,10 +20,10 @@ struct TextOfToken {
   std::string_view operator()(int32_t id) const { return (*tokens)[id]; }
 };
 
-class Unigram final : public BpeTokenizer {
+class Unigram final : public CommonTokenizer {
 public:
   explicit Unigram(Vocabulary vocabulary)
-      : BpeTokenizer(std::move(vocabulary)),
+      : CommonTokenizer(std::move(vocabulary)),
         table_(TextOfToken{&vocabulary_.tokens}, vocabulary_.tokens.size()) {}
 
   Status build();

@@ -70,7 +70,28 @@ TEST(PatternSplitter, RefusesWhatItCannotUse) {
 
 TEST(PatternSplitter, EndlessBacktrackingIsAnError) {
   EXPECT_THAT(split({"(?:a|aa|aaa)+$"}, std::string(200, 'a') + "b").front(),
-              HasSubstr("pattern 1 of pre-tokeniser 'test' fails"));
+              HasSubstr("pattern 1 of pre-tokeniser 'test' takes more steps"));
+}
+
+TEST(PatternSplitter, StepsAreOfTheWholeText) {
+  // No place takes many steps, and there are many places.
+  std::string text;
+  for (int i = 0; i < 2'000; ++i)
+    text += std::string(20, 'a') + "b";
+  EXPECT_THAT(split({"(?:a|aa)+$"}, text).front(), HasSubstr("42000 bytes of text allow"));
+}
+
+TEST(PatternSplitter, PlacesThatTakeManyStepsAreMatchedLikeOthers) {
+  std::mt19937 random(11);
+  for (int i = 0; i < 200; ++i) {
+    std::string text(4000, 'c');
+    for (size_t begin = 0; begin < text.size(); begin += 400) // too short to use up the steps
+      std::fill_n(text.begin() + begin + random() % 50, random() % 16, 'a');
+    for (int n = 0; n < 200; ++n)
+      if (char &any = text[random() % text.size()]; any == 'c')
+        any = 'b';
+    EXPECT_EQ(split({"(?:a|aa)+c|b"}, text), split({"a++c|b"}, text));
+  }
 }
 
 /// The rules of llama3's pattern in words, over characters whose class is known here.

@@ -1,5 +1,7 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "runtime/tokenizer/CharacterMap.h"
 #include "runtime/tokenizer/PatternSplitter.h"
 #include "runtime/tokenizer/TextNormalizer.h"
 #include "test/runtime/tokenizer/Vocabularies.h"
@@ -7,6 +9,7 @@
 namespace strata {
 namespace {
 
+using testing::HasSubstr;
 using Kind = TextStep::Kind;
 using Pieces = std::vector<std::string>;
 using Ids = std::vector<int32_t>;
@@ -44,6 +47,13 @@ TEST(TextSteps, ReplaceStripPrepend) {
                   .starts_with("error"));
 }
 
+std::string characterMap(const std::vector<uint32_t> &units, std::string_view replacements) {
+  auto length = uint32_t(units.size() * 4);
+  std::string bytes(reinterpret_cast<const char *>(&length), 4);
+  bytes.append(reinterpret_cast<const char *>(units.data()), length);
+  return bytes.append(replacements);
+}
+
 /// A double array that maps "A" to "b" and "AB" to "" (by hand: the children of a node with offset
 /// o and label c stand at o ^ c).
 std::string characterMap() {
@@ -57,11 +67,7 @@ std::string characterMap() {
   units[512] = 0x80000000u | 0;         // "b"
   units[512 ^ 'B'] = inner('B', (512 ^ 'B') ^ 768, true);
   units[768] = 0x80000000u | 2; // ""
-  std::string bytes;
-  auto length = uint32_t(units.size() * 4);
-  bytes.append(reinterpret_cast<const char *>(&length), 4);
-  bytes.append(reinterpret_cast<const char *>(units.data()), length);
-  return bytes.append("b\0\0", 3);
+  return characterMap(units, std::string_view("b\0\0", 3));
 }
 
 TEST(TextSteps, CharacterMapTakesTheLongest) {
@@ -77,6 +83,39 @@ TEST(TextSteps, CharacterMapTakesTheLongest) {
       damaged[4 + random() % (damaged.size() - 5)] = char(random());
     normalize({{Kind::CharacterMap, "", damaged}}, "AB" + test::randomBytes(random, 8));
   }
+}
+
+// A hostile map could make each place of a text walk the rest of it, or become a whole map.
+TEST(TextSteps, CharacterMapTakesTimeAndMemoryOfTheText) {
+  // Behind 'a' come 'a' and so on, without end; or with an end behind `length` of them.
+  auto run = [](uint32_t length, bool ends) {
+    std::vector<uint32_t> units(512 * (length + 2), 0xFF);
+    uint32_t place = 0;
+    for (uint32_t i = 0; i < length; ++i) {
+      uint32_t base = 512 * (i + 1), child = base ^ 'a';
+      units[place] = (place ^ base) << 10 | (i > 0 ? 'a' : 0);
+      place = child;
+    }
+    uint32_t base = ends ? 512 * (length + 1) : place ^ 'a';
+    units[place] = (place ^ base) << 10 | uint32_t(ends) << 8 | 'a';
+    if (ends)
+      units[base] = 0x80000000u;
+    return characterMap(units, std::string_view("b", 2));
+  };
+  std::string text(2'000'000, 'a');
+  EXPECT_EQ(normalize({{Kind::CharacterMap, "", run(256, true)}}, text),
+            std::string(text.size() / 256, 'b') + std::string(text.size() % 256, 'a'));
+  EXPECT_THAT(normalize({{Kind::CharacterMap, "", run(257, true)}}, text),
+              HasSubstr("keys of more than 256 bytes"));
+  EXPECT_THAT(normalize({{Kind::CharacterMap, "", run(3, false)}}, text),
+              HasSubstr("or without an end"));
+
+  std::string bytes = characterMap(); // "A" becomes what stands at the first place
+  bytes.erase(bytes.size() - 3).append(100, 'b').push_back('\0');
+  auto map = CharacterMap::create(bytes);
+  ASSERT_TRUE(map.isOk());
+  EXPECT_TRUE(map->apply("xAAx", 202).isOk());
+  EXPECT_THAT(map->apply("xAAx", 201).status().toString(), HasSubstr("become more than 201"));
 }
 
 TEST(TextSteps, Splits) {

@@ -9,7 +9,7 @@
 
 namespace strata {
 
-class BpeTokenizer : public Tokenizer {
+class CommonTokenizer : public Tokenizer {
 public:
   Result<std::vector<int32_t>> encode(std::string_view text,
                                       const EncodeOptions &options) const final;
@@ -19,7 +19,7 @@ public:
   Status prepare();
 
 protected:
-  explicit BpeTokenizer(Vocabulary vocabulary);
+  explicit CommonTokenizer(Vocabulary vocabulary);
 
   /// Appends the ids of a text without special tokens, after the text steps. `starts`: it begins
   /// the input.

@@ -1,4 +1,4 @@
-#include "runtime/tokenizer/BpeTokenizer.h"
+#include "runtime/tokenizer/CommonTokenizer.h"
 
 #include <unordered_map>
 
@@ -37,11 +37,11 @@ std::vector<SpecialTokens::Entry> specialEntries(const Vocabulary &vocabulary, b
 
 } // namespace
 
-BpeTokenizer::BpeTokenizer(Vocabulary vocabulary)
+CommonTokenizer::CommonTokenizer(Vocabulary vocabulary)
     : Tokenizer(std::move(vocabulary)), userDefined_(specialEntries(vocabulary_, false, false)),
       allSpecial_(specialEntries(vocabulary_, true, false)) {}
 
-Status BpeTokenizer::prepare() {
+Status CommonTokenizer::prepare() {
   if (vocabulary_.steps.empty())
     return Status::ok();
   STRATA_ASSIGN_OR_RETURN(TextNormalizer normalizer, TextNormalizer::create(vocabulary_.steps));
@@ -57,8 +57,8 @@ Status BpeTokenizer::prepare() {
   return Status::ok();
 }
 
-Status BpeTokenizer::encodeFragment(std::string_view text, bool starts, bool parseSpecial,
-                                    std::vector<int32_t> &ids) const {
+Status CommonTokenizer::encodeFragment(std::string_view text, bool starts, bool parseSpecial,
+                                       std::vector<int32_t> &ids) const {
   if (!normalizer_)
     return encodeText(text, starts, ids);
   STRATA_ASSIGN_OR_RETURN(std::string normalized, normalizer_->apply(text));
@@ -73,8 +73,8 @@ Status BpeTokenizer::encodeFragment(std::string_view text, bool starts, bool par
   return Status::ok();
 }
 
-Result<std::vector<int32_t>> BpeTokenizer::encode(std::string_view text,
-                                                  const EncodeOptions &options) const {
+Result<std::vector<int32_t>> CommonTokenizer::encode(std::string_view text,
+                                                     const EncodeOptions &options) const {
   if (text.size() > maxTextBytes)
     return makeError(StatusCode::InvalidArgument,
                      "text of {} bytes to encode; at most {} at once: encode it in parts",
@@ -95,7 +95,7 @@ Result<std::vector<int32_t>> BpeTokenizer::encode(std::string_view text,
   return ids;
 }
 
-std::string BpeTokenizer::piece(int32_t id, bool special) const {
+std::string CommonTokenizer::piece(int32_t id, bool special) const {
   if (id < 0 || size_t(id) >= vocabulary_.tokens.size())
     return {};
   TokenKind kind = vocabulary_.kinds[id];
