@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 import unittest
 
 import numpy as np
@@ -68,6 +69,22 @@ class Stages(EndToEnd):
         ids = case["prompt_ids"] + case["greedy_ids"]
         stages = (2, 3, 4, 5, 6, 7) if FULL else (2,)
         self.check_splits(data("stories260K/stories260K.gguf"), 5, ids, stages)
+
+    def test_threads_are_of_each_stage(self):
+        """And the cores are shared out among the stages where no number is asked for."""
+        model = data("stories260K/stories260K.gguf")
+        plan = self.plan(model, *OPTIONS, *placed((2, 3)))
+
+        def threads(*options):
+            flags = ("--prompt", 8, "--generate", 4, "--repeat", 1, "--json")
+            return json.loads(check("strata-run", "bench", plan, *flags, *options))["threads"]
+
+        self.assertEqual(threads(), max(1, os.cpu_count() // 2))
+        self.assertEqual(threads("--threads", 3), 3)
+        for command in ("bench", "perplexity"):
+            described = " ".join(check("strata-run", command, "--help").split())
+            self.assertIn("Worker threads of each stage on a CPU; 0: the cores, shared out",
+                          described)
 
     def test_requests_side_by_side(self):
         """A batch of prompts and answers passes through three stages as through one."""

@@ -4,9 +4,16 @@
 
 namespace strata::run {
 
-void EngineFlags::addTo(CLI::App &command) {
-  command.add_option("--threads", threads, "Threads of a CPU's stages; 0: one a core")
+void addThreads(CLI::App &command, uint32_t &threads) {
+  command
+      .add_option(
+          "--threads", threads,
+          "Worker threads of each stage on a CPU; 0: the cores, shared out among the stages")
       ->capture_default_str();
+}
+
+void EngineFlags::addTo(CLI::App &command) {
+  addThreads(command, threads);
   command
       .add_option("--devices", devices,
                   "Devices, one a stage: cpu, cuda:INDEX or cuda:UUID (default: the plan's)")

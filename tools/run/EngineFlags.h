@@ -11,6 +11,9 @@
 
 namespace strata::run {
 
+/// `--threads`, as EngineOptions::threads takes it.
+void addThreads(CLI::App &command, uint32_t &threads);
+
 struct EngineFlags {
   uint32_t threads = 0;
   std::vector<std::string> devices;

@@ -15,6 +15,7 @@
 #include "runtime/Strata.h"
 #include "runtime/plan/PlanFile.h"
 #include "tools/run/Commands.h"
+#include "tools/run/EngineFlags.h"
 #include "tools/run/Interrupt.h"
 #include "tools/run/ProgressBar.h"
 #include "tools/run/Prompt.h"
@@ -163,8 +164,7 @@ Action addPerplexity(CLI::App &command) {
   options->contextOption =
       command.add_option("--context", options->context,
                          "Tokens of a window; by default 512, or the plan's context if smaller");
-  command.add_option("--threads", options->threads, "Threads; 0: one a core")
-      ->capture_default_str();
+  addThreads(command, options->threads);
   command.add_flag("--json", options->json, "Print one JSON object");
   return [options] { return perplexity(*options); };
 }
