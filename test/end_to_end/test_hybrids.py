@@ -1,6 +1,7 @@
 """Random models with experts, Mamba-2 layers and latent attention against a float64 reference, and the
 same bits however their sequences, layers and batches are cut."""
 
+import json
 import os
 import unittest
 
@@ -10,7 +11,7 @@ import evaluator
 import hybrid
 from hybrid import Shape
 from hybrid_files import rounded, write_hybrid_folder, write_hybrid_gguf
-from tools import FULL, INVALID_DATA, EndToEnd, check, run
+from tools import FULL, INVALID_DATA, EndToEnd, check, data, run
 
 LENGTH, GENERATED, TOLERANCE = 37, 12, 3e-4
 OPTIONS = ("--kv", "f32", "--max-context", 64)
@@ -121,9 +122,15 @@ class Cuts(EndToEnd):
         self.ids = prompt_of(LENGTH, 3)
         self.request = {"prompt": self.ids, "max_tokens": 8, "ignore_eos": True}
 
-    def whole(self, name):
+    def model(self, name):
+        """(path, layers)"""
         path = self.path(name)
-        write_hybrid_folder(hybrid.make(SHAPES[name], 5), path)
+        if not os.path.exists(path):
+            write_hybrid_folder(hybrid.make(SHAPES[name], 5), path)
+        return path, SHAPES[name].layers
+
+    def whole(self, name):
+        path, _ = self.model(name)
         plan = self.plan(path, *OPTIONS)
         return path, self.logits(plan, self.ids), self.generated(plan)
 
@@ -161,7 +168,7 @@ class Cuts(EndToEnd):
         """Every split, one with a stage that has no attention among them."""
         for name in self.NAMES:
             path, expected, generated = self.whole(name)
-            layers = SHAPES[name].layers
+            layers = self.model(name)[1]
             for first in range(layers + 1):
                 for second in range(first + 1, layers + 1) if FULL else (None,):
                     split = [first, layers - first]
@@ -188,13 +195,25 @@ class Cuts(EndToEnd):
         ]
         for name in self.NAMES:
             with self.subTest(name):
-                path = self.path(f"{name}-batch")
-                write_hybrid_folder(hybrid.make(SHAPES[name], 5), path)
+                path, _ = self.model(name)
                 plan = self.plan(path, *OPTIONS, "--max-seqs", 3, "--max-batch-tokens", 16)
                 together = self.replay(plan, trace)
                 for request, answer in zip(trace, together):
                     alone = self.replay(plan, [request | {"arrival": 0}])[0]
                     self.assertEqual(answer["ids"], alone["ids"])
+
+
+class FixtureCuts(Cuts):
+    """The same of the models whose logits are known."""
+
+    NAMES = ("qwen3-moe", "mamba2", "deepseek-v3", "nemotron-h-dense", "nemotron-h-moe",
+             "nemotron-h-latent")
+
+    def model(self, name):
+        path = data(f"fixtures/{name}")
+        with open(os.path.join(path, "config.json")) as file:
+            config = json.load(file)
+        return path, config.get("num_hidden_layers") or len(config["layers_block_type"])
 
 
 class Moves(EndToEnd):
