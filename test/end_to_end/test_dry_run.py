@@ -11,7 +11,9 @@ import hybrid
 from hybrid_files import write_hybrid_folder
 from tools import FULL, HERE, DOES_NOT_FIT, EndToEnd, check, data, run
 
-FIXTURES = ["llama-rope-llama3", "mistral-window", "qwen2-bias", "qwen3-qknorm", "gemma3"]
+FIXTURES = ["llama-rope-llama3", "mistral-window", "qwen2-bias", "qwen3-qknorm", "gemma3",
+            "qwen3-moe", "mamba2", "deepseek-v3", "nemotron-h-dense", "nemotron-h-moe",
+            "nemotron-h-latent"]
 SHAPE = ["--max-context", 96, "--max-seqs", 3, "--max-batch-tokens", 24]
 
 

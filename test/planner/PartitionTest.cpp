@@ -155,7 +155,8 @@ TEST(Partition, Infeasible) {
 }
 
 TEST(Partition, StagesAreDisjointAndComplete) {
-  for (size_t units = 1; units <= 64; ++units)
+  // Up to 64 layers, the embedding and the head.
+  for (size_t units = 1; units <= 66; ++units)
     for (size_t devices = 1; devices <= std::min<size_t>(units, 8); ++devices) {
       auto cuts = partition(even(units, devices));
       ASSERT_TRUE(cuts) << units << " units on " << devices;
