@@ -6,6 +6,7 @@ which some count and some do not, and without what predicts further tokens.
 
 import json
 import os
+import resource
 import unittest
 
 from tools import EndToEnd, check
@@ -159,8 +160,13 @@ class Published(EndToEnd):
         path = os.path.join(folder, "config.json")
         with open(path, "w") as file:
             json.dump(config, file)
-        return json.loads(check("strata-compile", path, "--dry-run", "--explain=json",
-                                "--weight-type", "bf16", "--kv", "f16", *options, timeout=30))
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        table = check("strata-compile", path, "--dry-run", "--explain=json",
+                      "--weight-type", "bf16", "--kv", "f16", *options, timeout=600)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        # Of the processor, of all threads together: other work on this machine does not count.
+        self.assertLess(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 30)
+        return json.loads(table)
 
     def bytes_of(self, stage, name):
         return sum(entry["bytes"] for entry in stage["memory"] if entry["name"].startswith(name))
