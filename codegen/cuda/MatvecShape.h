@@ -61,19 +61,21 @@ struct StreamShape {
 /// kernel, and while it ends its successor's, whose weights come meanwhile.
 constexpr StreamShape streamShape(StreamedType type, uint64_t columns, uint64_t pairs,
                                   uint64_t rows, uint32_t multiprocessors, uint32_t mostShared) {
-  constexpr auto divide = [](uint64_t a, uint64_t b) { return uint32_t((a + b - 1) / b); };
+  constexpr auto divide = [](uint64_t a, uint64_t b) { return (a + b - 1) / b; };
   StreamShape shape{};
   // Whole lines of a plain type. Of others, 256 columns of all but Q6_K are whole pieces.
   shape.columns = type.blockElements == 1 ? 64 : 256;
   uint32_t bytes = shape.columns / type.blockElements * type.blockBytes;
   uint64_t rowBytes = columns / type.blockElements * type.blockBytes;
   bool isAligned = bytes % StreamShape::pieceBytes == 0 && rowBytes % StreamShape::pieceBytes == 0;
-  shape.pieces = divide(bytes + (isAligned ? 0 : 14), StreamShape::pieceBytes);
+  shape.pieces = uint32_t(divide(bytes + (isAligned ? 0 : 14), StreamShape::pieceBytes));
   // Plain types are swizzled; of others eight rows begin in different banks.
   shape.pitch =
       (type.blockElements == 1 ? shape.pieces : shape.pieces | 1) * StreamShape::pieceBytes;
   // A reserved KiB is lost for each block.
-  uint32_t room = (mostShared + 1024) / 2 - 1024, tiles = divide(pairs, StreamShape::tilePairs);
+  uint32_t room = (mostShared + 1024) / 2 - 1024;
+  // In 64 bits: the loader asks before it knows that a plan's constants are a model's.
+  uint64_t tiles = divide(pairs, StreamShape::tilePairs);
   auto cost = [&](uint32_t panel) { // tiles of the busiest block
     return divide(divide(tiles, panel), 2 * multiprocessors) * panel;
   };
@@ -96,8 +98,8 @@ constexpr StreamShape streamShape(StreamedType type, uint64_t columns, uint64_t 
     shape.stageBytes = stage;
     shape.sharedBytes = StreamShape::warps * shape.stages * stage + fixed;
   }
-  uint32_t panels = divide(tiles, shape.tiles);
-  shape.blocks = divide(panels, divide(panels, 2 * multiprocessors));
+  uint64_t panels = divide(tiles, shape.tiles);
+  shape.blocks = uint32_t(divide(panels, divide(panels, 2 * multiprocessors)));
   return shape;
 }
 

@@ -524,6 +524,25 @@ std::string_view bufferType(std::string_view kernel, std::string_view slot) {
   return type.empty() ? "f32" : type;
 }
 
+std::string_view weightType(std::string_view kernel, std::string_view slot) {
+  std::string_view family = namePart(kernel, 0), type;
+  if (family == "norm_gated" && (slot == "gate" || slot == "up"))
+    type = namePart(kernel, 2);
+  else if ((family == "embed" && slot == "table") ||
+           (family == "norm_qkv" && slot.ends_with("_weight")) || slot.starts_with("weight"))
+    type = namePart(kernel, 1); // of rms_norm, that of y
+  bool isPlain = family.starts_with("rms_norm") || family == "conv";
+  return type.empty() || isPlain ? "f32" : type;
+}
+
+std::string_view stateType(std::string_view kernel, std::string_view slot) {
+  std::string_view family = namePart(kernel, 0);
+  if (family == "conv" || family == "ssm_scan")
+    return "f32";
+  uint32_t first = family == "norm_qkv" ? 2 : 1; // the part of K's
+  return namePart(kernel, slot == "v" && family != "attention_prompt" ? first + 1 : first);
+}
+
 const KernelSignature *findSignature(std::string_view kernel) {
   std::string_view family = kernel.substr(0, kernel.find('.'));
   for (const KernelSignature &signature : table)

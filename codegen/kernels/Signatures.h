@@ -44,6 +44,10 @@ std::string_view namePart(std::string_view kernel, uint32_t index);
 /// weights, which the kernel's name then says.
 std::string_view bufferType(std::string_view kernel, std::string_view slot);
 
+/// The element type of a weight slot or of a state slot's component.
+std::string_view weightType(std::string_view kernel, std::string_view slot);
+std::string_view stateType(std::string_view kernel, std::string_view slot);
+
 /// Outputs in one item of `linear`, on every device.
 constexpr uint32_t linearItemOutputs = 16;
 

@@ -91,6 +91,7 @@ private:
   Status checkItems(const fb::Command &command);
   Status checkSlot(const KernelSignature &signature, const fb::Command &command, uint32_t index);
   Status checkObject(const fb::Slot &slot, const fb::Command &command);
+  Status checkType(std::string_view kernel, const SlotSpec &spec, const fb::Slot &slot);
   Status checkLayer(const fb::Weight &table, const fb::Slot &slot, const fb::Command &command);
   Status checkField(const fb::BlockLayout &layout, const fb::Slot &slot);
   Status checkHandoff(const fb::Slot &slot, bool isWritten);
@@ -235,6 +236,15 @@ Status ForwardChecker::checkObject(const fb::Slot &slot, const fb::Command &comm
   return invalid("a slot of kind {}", int(slot.kind()));
 }
 
+/// Kernels of a GPU read and write 16 bytes at once, those of a CPU whole numbers. Fields of a
+/// block are aligned to their elements.
+uint64_t slotAlignment(fb::SlotKind kind, const fb::Stage &stage) {
+  using enum fb::SlotKind;
+  if (kind == Step || kind == Out || kind == Table)
+    return 1;
+  return text(stage.target()).starts_with("cpu:") ? sizeof(float) : 16;
+}
+
 bool mayStandFor(const fb::Slot &slot, const SlotSpec &spec) {
   using enum fb::SlotKind;
   if (slot.kind() == spec.kind)
@@ -244,6 +254,31 @@ bool mayStandFor(const fb::Slot &slot, const SlotSpec &spec) {
            (spec.access == fb::Access::Write && slot.kind() == HandoffOut);
   return spec.optional && slot.kind() == Constant && slot.access() == fb::Access::None &&
          slot.offset() == 0;
+}
+
+// A weight or a state's component of another type would fit by its bytes alone.
+Status ForwardChecker::checkType(std::string_view kernel, const SlotSpec &spec,
+                                 const fb::Slot &slot) {
+  if (slot.kind() == fb::SlotKind::Weight) {
+    const fb::Weight &weight = *stage_.weights()->Get(slot.object());
+    std::string_view type = weightType(kernel, spec.name);
+    return text(weight.type()) == type
+               ? Status()
+               : invalid("weight '{}' is of type '{}'; the kernel reads '{}'", text(weight.name()),
+                         text(weight.type()), type);
+  }
+  if (slot.kind() != fb::SlotKind::State)
+    return {};
+  const fb::StateGroup &group = *stage_.states()->Get(slot.object());
+  std::string_view type = stateType(kernel, spec.name);
+  for (uint32_t i = 0; i < count(group.components()); ++i) {
+    const fb::StateComponent &component = *group.components()->Get(i);
+    if (slot.offset() == component.offset() && text(component.type()) == type &&
+        slot.bytes() <= component.row_bytes() * group.block_tokens())
+      return {};
+  }
+  return invalid("bytes {}..+{} of a block of state '{}' are no component of type '{}'",
+                 slot.offset(), slot.bytes(), text(group.name()), type);
 }
 
 Status ForwardChecker::checkSlot(const KernelSignature &signature, const fb::Command &command,
@@ -273,7 +308,11 @@ Status ForwardChecker::checkSlot(const KernelSignature &signature, const fb::Com
   }
   if (slot.bytes() == 0)
     return invalid("the slot has no extent");
-  return checkObject(slot, command);
+  if (uint64_t alignment = slotAlignment(slot.kind(), stage_); slot.offset() % alignment != 0)
+    return invalid("the slot begins at byte {}, which is no multiple of {}", slot.offset(),
+                   alignment);
+  STRATA_RETURN_IF_ERROR(checkObject(slot, command));
+  return checkType(text(stage_.kernels()->Get(command.kernel())->name()), spec, slot);
 }
 
 Status ForwardChecker::checkCommand(const fb::Command &command) {

@@ -10,6 +10,11 @@ Status checkLaunch(const fb::Stage &stage, const fb::Command &command, uint64_t 
   const fb::Kernel &kernel = *stage.kernels()->Get(command.kernel());
   std::string_view name = text(kernel.name());
   std::optional<KernelLibrary> library = KernelLibrary::of(text(stage.target()));
+  bool isGemm = !library->isCpu() && cuda::isGemm(name);
+  fb::CommandKind kind = isGemm ? fb::CommandKind::Gemm : fb::CommandKind::Dispatch;
+  if (command.kind() != kind)
+    return invalid("kernel '{}' is run by a {}, but its command is a {}", name,
+                   fb::EnumNameCommandKind(kind), fb::EnumNameCommandKind(command.kind()));
   if (library->isCpu())
     return command.grid() ? invalid("kernel '{}' of a CPU has a grid", name) : Status();
   const KernelSignature &signature = *findSignature(name);
@@ -22,6 +27,8 @@ Status checkLaunch(const fb::Stage &stage, const fb::Command &command, uint64_t 
       return invalid("kernel '{}' was made for a '{}' of {} but is given {}", name,
                      signature.slots[i].name, made, given);
   }
+  if (isGemm)
+    return command.grid() ? invalid("kernel '{}' of a library has a grid", name) : Status();
   cuda::LaunchShape shape = cuda::launchShape(
       name, rows,
       [&](std::string_view constant) {
@@ -30,12 +37,6 @@ Status checkLaunch(const fb::Stage &stage, const fb::Command &command, uint64_t 
         return command.slots()->Get(uint32_t(spec - signature.slots.begin()))->offset();
       },
       *library->gpu());
-  bool isGemm = cuda::isGemm(name);
-  if ((command.kind() == fb::CommandKind::Gemm) != isGemm)
-    return invalid("kernel '{}' is {} of a library, but its command is a {}", name,
-                   isGemm ? "a product" : "no product", fb::EnumNameCommandKind(command.kind()));
-  if (isGemm)
-    return command.grid() ? invalid("kernel '{}' of a library has a grid", name) : Status();
   constexpr uint64_t mostX = INT32_MAX, mostY = 65535; // of every architecture
   if (shape.gridX > mostX || shape.gridY > mostY)
     return invalid("kernel '{}' needs a grid of {} x {} blocks; {} x {} are possible", name,

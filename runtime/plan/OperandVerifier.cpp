@@ -210,7 +210,8 @@ Status OperandChecker::checkLinear() const {
 
 // The library reads the weights as one, and writes all rows of its bucket.
 Status OperandChecker::checkGemm() const {
-  uint64_t columns = constant("columns"), outputs = constant("outputs"), bytes = 0;
+  uint64_t columns = constant("columns"), outputs = constant("outputs");
+  uint64_t bytes = 0, joined = 0; // of the slots, and of the whole weights
   if (constant("rows") != rows_)
     return invalid("kernel '{}' multiplies {} rows of a bucket of {}", kernel_, constant("rows"),
                    rows_);
@@ -219,15 +220,16 @@ Status OperandChecker::checkGemm() const {
     if (slot(name).kind() == fb::SlotKind::Constant)
       continue;
     const fb::Weight &weight = *stage_.weights()->Get(slot(name).object());
-    bool isBehind = !previous || (weight.segment() == previous->segment() &&
-                                  weight.offset() == previous->offset() + previous->bytes() &&
-                                  weight.end_layer() == 0 && slot(name).offset() == 0 &&
-                                  slot("weight").offset() == 0);
+    bool isBehind =
+        !previous || (weight.segment() == previous->segment() &&
+                      weight.offset() == previous->offset() + previous->bytes() &&
+                      weight.end_layer() == 0 && slot(name).offset() == 0 && bytes == joined);
     if (!isBehind)
       return invalid("kernel '{}' reads weights '{}' and '{}' as one, but the second does not lie "
                      "behind the first",
                      kernel_, text(previous->name()), text(weight.name()));
     bytes += slot(name).bytes(); // of weights that the stage holds
+    joined += weight.bytes();
     previous = &weight;
   }
   STRATA_RETURN_IF_ERROR(needs("x", {rows_, rowBytes("x", columns)}));
@@ -554,7 +556,13 @@ Status OperandChecker::checkFamily() const {
     return checkExperts();
   if (family == "conv" || family == "ssm_scan")
     return checkRecurrence();
+  if (family == "convert" && constant("width") % 4 != 0)
+    return invalid("kernel '{}' has rows of {} elements, which are taken by four", kernel_,
+                   constant("width"));
   if (family == "gated_pair") {
+    if (rowBytes("x", constant("width")) % 16 != 0)
+      return invalid("kernel '{}' has rows of {} elements, which are taken by 16 bytes", kernel_,
+                     constant("width"));
     STRATA_RETURN_IF_ERROR(needs("x", {rows_, 2, rowBytes("x", constant("width"))}));
     return needs("y", {rows_, rowBytes("y", constant("width"))});
   }

@@ -34,7 +34,8 @@ CLI::Option *addImportOptions(CLI::App &app, Words &words, CompileOptions &optio
   auto add = [&](const char *flag, auto &value, const char *help) {
     return app.add_option(flag, value, help)->group(importGroup);
   };
-  add("--devices", words.devices, "cpu[:ISA][:SIZE], one a stage, separated by commas");
+  add("--devices", words.devices,
+      "cpu[:ISA][:SIZE] or cuda:ARCH[:SIZE], one a stage, separated by commas");
   add("--max-seqs", import.maxSequences, "Sequences at once [4]")->check(CLI::Range(1, 4096));
   add("--max-context", import.maxContext, "Tokens of one sequence [the model's, at most 8192]")
       ->check(CLI::Range(1, 1 << 30));

@@ -59,6 +59,20 @@ TEST(CudaKernelTable, StreamsShareOutWeightRows) {
   EXPECT_EQ(stream.rows, 4u);
 }
 
+// The loader asks for the launch before it knows that a plan's constants are a model's: 2^36
+// outputs are 2^32 tiles, which 32 bits count as none.
+TEST(CudaKernelTable, OutputsOfAnAddressSpaceHaveALaunch) {
+  for (const std::string &name : kernelNames())
+    for (uint32_t bits : {32, 35, 36, 37, 47})
+      for (uint64_t rows : {uint64_t(1), uint64_t(8), uint64_t(1) << 20}) {
+        auto constant = [=](std::string_view of) {
+          return of == "outputs" ? uint64_t(1) << bits : sampleConstant(of);
+        };
+        LaunchShape shape = launchShape(name, rows, constant, cudaSm90);
+        EXPECT_EQ(shape.gridX == 0 || shape.gridY == 0, isGemm(name)) << name << ", 2^" << bits;
+      }
+}
+
 TEST(CudaKernelTable, StreamsFitTheirMultiprocessor) {
   constexpr StreamedType types[] = {{1, 2}, {32, 18}, {32, 34}, {256, 144}, {256, 210}};
   for (const CudaTarget *target : cudaTargets())

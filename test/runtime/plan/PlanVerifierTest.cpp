@@ -248,6 +248,28 @@ std::vector<Break> breaks() {
       {"TilesPastTheOutputs",
        [](auto &p) { *p.stages[0]->forwards[R2S2]->commands[2]->items = fb::Items(0, 0, 0, 3); },
        {"kernel 'linear.f32' has 3 items; 32 outputs are 2"}},
+      {"ProductOfALibraryOnACpu",
+       [](auto &p) { p.stages[0]->forwards[R2S2]->commands[2]->kind = fb::CommandKind::Gemm; },
+       {"kernel 'linear.f32' is run by a Dispatch, but its command is a Gemm"}},
+      {"LibraryKernelOnACpu",
+       [](auto &p) { p.stages[0]->kernels[2]->name = "gemm.f32"; },
+       {"this build has no kernel 'gemm.f32' for cpu:"}},
+      {"UnalignedBuffer",
+       [](auto &p) {
+         setSlot(p, "norm", 0, [](const Slot &s) {
+           return Slot(s.kind(), s.access(), 0, s.offset() + 2, s.bytes() - 2);
+         });
+       },
+       {"begins at byte 2, which is no multiple of 4", "slot 'x'"}},
+      {"WeightOfAnotherType",
+       [](auto &p) {
+         p.stages[0]->weights[1]->type = "f16"; // the same bytes
+         p.stages[0]->weights[1]->shape = {64};
+       },
+       {"weight '0.norm' is of type 'f16'; the kernel reads 'f32'", "slot 'weight'"}},
+      {"StateOfAnotherType",
+       [](auto &p) { p.stages[0]->states[0]->components[0]->type = "f16"; },
+       {"bytes 0..+512 of a block of state 'kv' are no component of type 'f32'"}},
       {"AnotherFieldForAnIndex",
        [fieldOffset](auto &p) {
          setSlot(p, "norm", 3, [&](const Slot &s) {
