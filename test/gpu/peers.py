@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Decoding by compiled PyTorch, to be timed beside Strata on the same GPU.
 
-A llama of random BF16 weights with a static cache, compiled as a whole with max-autotune; a step,
-which feeds its ids and its position to the next, is one CUDA graph. Reads lines from standard input
-and answers each with the seconds of one step, over all steps of a run; ends with its input.
+A llama of random BF16 weights with a static cache, whose layer, of the same shapes for all layers, is
+compiled once with max-autotune; a step, which feeds its ids and its position to the next, is one CUDA
+graph. Reads lines from standard input and answers each with the seconds of one step, over all steps
+of a run; ends with its input.
 """
 
 import argparse
@@ -58,26 +59,41 @@ class Llama:
         return torch.cat((first * cosine - second * sine, first * sine + second * cosine),
                          dim=-1).to(x.dtype)
 
+    def layer(self, x, position, cosine, sine, seen, keys, values, norm, qkv, output, second_norm,
+              gate_up, down):
+        """The residual stream x [batch, hidden] behind a layer; writes into its cache."""
+        batch = x.shape[0]
+        query, key, value = F.linear(self.normalise(x, norm), qkv).split(
+            (self.hidden, self.kv_heads * self.width, self.kv_heads * self.width), dim=-1)
+        query = self.rotate(query.view(batch, self.heads, self.width), cosine, sine)
+        key = self.rotate(key.view(batch, self.kv_heads, self.width), cosine, sine)
+        keys.index_copy_(2, position, key[:, :, None])
+        values.index_copy_(2, position, value.view(batch, self.kv_heads, 1, self.width))
+        mixed = F.scaled_dot_product_attention(query[:, :, None], keys, values, attn_mask=seen,
+                                               enable_gqa=True)
+        x = x + F.linear(mixed.reshape(batch, self.hidden), output)
+        gate, up = F.linear(self.normalise(x, second_norm), gate_up).chunk(2, dim=-1)
+        return x + F.linear(F.silu(gate) * up, down)
+
+    def begin(self, ids, position):
+        """What all layers are given."""
+        seen = (self.places <= position)[None, None, None, :]
+        return self.table[ids], self.cosines[position], self.sines[position], seen
+
+    def end(self, x):
+        return F.linear(self.normalise(x, self.last_norm), self.head)
+
+    def compile(self):
+        how = {"mode": "max-autotune-no-cudagraphs", "fullgraph": True}
+        self.layer, self.begin, self.end = (
+            torch.compile(part, **how) for part in (self.layer, self.begin, self.end))
+
     def step(self, ids, position):
         """Logits [batch, vocabulary] of the tokens `ids` [batch] at `position` [1]."""
-        batch = ids.shape[0]
-        x = self.table[ids]
-        cosine, sine = self.cosines[position], self.sines[position]
-        seen = (self.places <= position)[None, None, None, :]
-        for layer, (norm, qkv, output, second_norm, gate_up, down) in enumerate(self.weights):
-            query, key, value = F.linear(self.normalise(x, norm), qkv).split(
-                (self.hidden, self.kv_heads * self.width, self.kv_heads * self.width), dim=-1)
-            query = self.rotate(query.view(batch, self.heads, self.width), cosine, sine)
-            key = self.rotate(key.view(batch, self.kv_heads, self.width), cosine, sine)
-            keys, values = self.keys[layer], self.values[layer]
-            keys.index_copy_(2, position, key[:, :, None])
-            values.index_copy_(2, position, value.view(batch, self.kv_heads, 1, self.width))
-            mixed = F.scaled_dot_product_attention(query[:, :, None], keys, values, attn_mask=seen,
-                                                   enable_gqa=True)
-            x = x + F.linear(mixed.reshape(batch, self.hidden), output)
-            gate, up = F.linear(self.normalise(x, second_norm), gate_up).chunk(2, dim=-1)
-            x = x + F.linear(F.silu(gate) * up, down)
-        return F.linear(self.normalise(x, self.last_norm), self.head)
+        x, cosine, sine, seen = self.begin(ids, position)
+        for keys, values, weights in zip(self.keys, self.values, self.weights):
+            x = self.layer(x, position, cosine, sine, seen, keys, values, *weights)
+        return self.end(x)
 
     def whole(self, ids):
         """The same of all tokens `ids` [tokens] of one sequence at once, without a cache."""
@@ -126,13 +142,10 @@ class Decoder:
         self.ids = torch.ones(batch, device=device, dtype=torch.int64)
         self.position = torch.zeros(1, device=device, dtype=torch.int64)
 
-        def step(ids, position):
-            return model.step(ids, position).argmax(-1)
-
-        compiled = torch.compile(step, mode="max-autotune-no-cudagraphs", fullgraph=True)
+        model.compile()
 
         def advance():
-            self.ids.copy_(compiled(self.ids, self.position))
+            self.ids.copy_(model.step(self.ids, self.position).argmax(-1))
             self.position.add_(1)
 
         stream = torch.cuda.Stream()
