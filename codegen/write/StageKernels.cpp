@@ -57,7 +57,7 @@ Result<StageKernels::Tables> StageKernels::build(flatbuffers::FlatBufferBuilder 
   const CudaTarget &target = *library_.gpu();
   STRATA_ASSIGN_OR_RETURN(std::vector<uint8_t> module,
                           cuda::compileModule(cuda::moduleSource(kernels_, target), target));
-  builder.ForceVectorAlignment(module.size(), 1, 64);
+  builder.ForceVectorAlignment(module.size(), 1, 32);
   result.module = builder.CreateVector(module);
   return result;
 }
