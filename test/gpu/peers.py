@@ -69,8 +69,9 @@ class Llama:
         key = self.rotate(key.view(batch, self.kv_heads, self.width), cosine, sine)
         keys.index_copy_(2, position, key[:, :, None])
         values.index_copy_(2, position, value.view(batch, self.kv_heads, 1, self.width))
-        mixed = F.scaled_dot_product_attention(query[:, :, None], keys, values, attn_mask=seen,
-                                               enable_gqa=True)
+        # The heads of a group are rows of one query: with a mask, few kernels take groups of heads.
+        query = query.view(batch, self.kv_heads, self.heads // self.kv_heads, self.width)
+        mixed = F.scaled_dot_product_attention(query, keys, values, attn_mask=seen)
         x = x + F.linear(mixed.reshape(batch, self.hidden), output)
         gate, up = F.linear(self.normalise(x, second_norm), gate_up).chunk(2, dim=-1)
         return x + F.linear(F.silu(gate) * up, down)
